@@ -1,0 +1,172 @@
+"""One pass that measures a solution: residuals, certificate, objective. Formulas in `kernels.cones`."""
+
+from __future__ import annotations
+
+import math
+
+from ...kernels.cones import coulomb_shift, natural_map, violation
+from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ..base import BLOCK, Measure
+
+G_D = 1e-6
+"""Step g_d of the projected-gradient residual (`residual_eq25`)."""
+
+
+NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE = 0, 1, 2
+
+
+@parallel_loop
+def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`)."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        nat, rr, gg, uu = 0.0, 0.0, 0.0, 0.0
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            w, m = weight[c], mu[c]
+            sn, st = w * scale[0, c], w * scale[1, c]
+            fn, ft = 1.0 / sn, 1.0 / st
+            gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+            rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
+            un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
+            s = coulomb_shift(ut, uw, m) if coulomb else 0.0
+            nat += natural_map(gn, gu, gw, un + s, ut, uw, m)
+            rr += rn * rn + ru * ru + rw * rw
+            gg += gn * gn + gu * gu + gw * gw
+            uu += un * un + ut * ut + uw * uw
+        partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+
+
+@loop
+def stop_value(stop, count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, values):
+    """The quantity that a solver compares with its tolerance."""
+    if stop == NATURAL_MAP:
+        _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        nat, rr, gg, uu = 0.0, 0.0, 0.0, 0.0
+        for block in range((count + BLOCK - 1) // BLOCK):
+            nat += partial[block, 0]
+            rr += partial[block, 1]
+            gg += partial[block, 2]
+            uu += partial[block, 3]
+        size = max(rr, max(gg, uu))
+        if not (math.isfinite(nat) and math.isfinite(size)):
+            return math.inf
+        return math.sqrt(nat / size) if size > 0.0 else 0.0
+    measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, values)
+    if stop == RESIDUAL_EQ25:
+        return values[Measure.EQ25] / (dim * count)
+    size = values[Measure.SCALE]
+    if not math.isfinite(size):
+        return math.inf
+    return max(math.sqrt(values[Measure.GAP]), values[Measure.SHIFT_HAT]) / size if size > 0.0 else 0.0
+
+
+@parallel_loop
+def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+    """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            sn, st, w, m = scale[0, c], scale[1, c], weight[c], mu[c]
+            gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+            fn, ft = 1.0 / sn, 1.0 / st
+            rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
+            un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
+            s = coulomb_shift(ut, uw, m) if coulomb else 0.0
+            a = un + s
+            v = 1.0 / w
+            nat += natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, m)
+            eq += natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m)
+            cla += natural_map(gn, gu, gw, a, ut, uw, m)
+            r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
+            rr1 += r2
+            gg1 += g2
+            uu1 += u2
+            rr += v * v * r2
+            gg += w * w * g2
+            uu += v * v * u2
+            d = violation(un, ut, uw, m, coulomb)
+            gap += gn * (a + d) + gu * ut + gw * uw
+            obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
+            dmax = max(dmax, d)
+            dhat = max(dhat, v * d)
+            comp = max(comp, abs(gn * un))
+            pen = max(pen, -un)
+        partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+        partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
+        partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
+        partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
+
+
+@loop
+def measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, out):
+    """Fill `out` (see `Measure`); partial has one row more than there are blocks. A norm that is not finite makes every residual infinite."""
+    _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+    blocks = (count + BLOCK - 1) // BLOCK
+    total = partial[blocks]
+    total[:] = 0.0
+    for block in range(blocks):
+        for k in range(15):
+            if 10 <= k <= 13:
+                total[k] = max(total[k], partial[block, k])
+            else:
+                total[k] += partial[block, k]
+    size = math.sqrt(max(total[1], max(total[2], total[3])))
+    size1 = math.sqrt(max(total[6], max(total[7], total[8])))
+    out[Measure.SCALE] = size
+    out[Measure.CLASSIC_SCALE] = size1
+    out[Measure.NATURAL] = math.sqrt(total[0]) / size if size > 0.0 else 0.0
+    out[Measure.CLASSIC] = math.sqrt(total[5]) / size1 if size1 > 0.0 else 0.0
+    out[Measure.EQ25] = math.sqrt(total[4]) / G_D
+    out[Measure.GAP] = max(0.0, total[9])
+    out[Measure.SHIFT] = total[10]
+    out[Measure.SHIFT_HAT] = total[11]
+    out[Measure.COMPLEMENTARITY] = total[12]
+    out[Measure.PENETRATION_SPEED] = total[13]
+    out[Measure.OBJECTIVE] = total[14]
+    # Sums of squares may overflow to infinity while their quotient looks small.
+    if not (math.isfinite(size) and math.isfinite(size1) and math.isfinite(total[0])):
+        for k in range(11):
+            out[k] = math.inf
+
+
+@loop
+def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
+    """Largest delta_i + mu_i sqrt(lambda_max(N_TT)) sqrt(gap): how far the certificate's problem lies [m/s]."""
+    worst = 0.0
+    for c in range(count):
+        d = max(0.0, -(nx[0, c] + bias[0, c]))
+        worst = max(worst, d + mu[c] * tangential[c] * root_gap)
+    return worst
+
+
+
+@loop
+def contact_work(count, x, after, before):
+    """Work of the normal and of the tangential impulses over a step, with relative velocities before and after [J]."""
+    normal, friction = 0.0, 0.0
+    for c in range(count):
+        normal += 0.5 * x[0, c] * (after[0, c] + before[0, c])
+        friction += 0.5 * (x[1, c] * (after[1, c] + before[1, c]) + x[2, c] * (after[2, c] + before[2, c]))
+    return normal, friction
+
+
+@loop
+def driven_work(count, kind, body_a, body_b, geometry, x, velocity):
+    """Work that bodies of prescribed motion put in: minus the power of the impulses on them [J]."""
+    work = 0.0
+    for c in range(count):
+        for side in range(2):
+            b = body_b[c] if side else body_a[c]
+            if kind[b] != 1:
+                continue
+            sign = 1.0 if side else -1.0
+            for row in range(3):
+                ax, ay, az = geometry[9 + 3 * side, c], geometry[10 + 3 * side, c], geometry[11 + 3 * side, c]
+                vx = velocity[b, 0] + velocity[b, 4] * az - velocity[b, 5] * ay
+                vy = velocity[b, 1] + velocity[b, 5] * ax - velocity[b, 3] * az
+                vz = velocity[b, 2] + velocity[b, 3] * ay - velocity[b, 4] * ax
+                work -= sign * x[row, c] * (geometry[3 * row, c] * vx + geometry[3 * row + 1, c] * vy
+                                            + geometry[3 * row + 2, c] * vz)
+    return work

@@ -1,0 +1,202 @@
+"""Bodies and shapes: predict, place, advance."""
+
+from __future__ import annotations
+
+import math
+
+from ...kernels.jit import exact, parallel_loop, prange
+from ...kernels.linalg import add, cross, mat_t_vec, mat_vec, norm, quat_matrix, quat_multiply
+from ...kernels.motion import gyroscopic_midpoint, turn
+from ..base import BODY_BLOCK
+
+DYNAMIC, KINEMATIC = 2, 1
+SPHERE, HALF_SPACE = 0, 2
+
+
+@exact
+def row3(a, i):
+    """Row of an (n, 3) array as a tuple."""
+    return (a[i, 0], a[i, 1], a[i, 2])
+
+
+@exact
+def row4(a, i):
+    """Row of an (n, 4) array as a tuple."""
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3])
+
+
+@exact
+def row9(a, i):
+    """Row of an (n, 9) array as a tuple."""
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
+
+
+@exact
+def world_inverse_inertia(m, inertia, lx, ly, lz):
+    """Inverse inertia (xx, yy, zz, xy, xz, yz) in world axes; locked rotations give zero rows.
+
+    With locks it is the inverse of the inertia restricted to the free axes, not a part of the whole inverse.
+    """
+    a, b, c = inertia
+    if not (lx or ly or lz):
+        a, b, c = 1.0 / a, 1.0 / b, 1.0 / c
+    xx = a * m[0] * m[0] + b * m[1] * m[1] + c * m[2] * m[2]
+    yy = a * m[3] * m[3] + b * m[4] * m[4] + c * m[5] * m[5]
+    zz = a * m[6] * m[6] + b * m[7] * m[7] + c * m[8] * m[8]
+    xy = a * m[0] * m[3] + b * m[1] * m[4] + c * m[2] * m[5]
+    xz = a * m[0] * m[6] + b * m[1] * m[7] + c * m[2] * m[8]
+    yz = a * m[3] * m[6] + b * m[4] * m[7] + c * m[5] * m[8]
+    if not (lx or ly or lz):
+        return (xx, yy, zz, xy, xz, yz)
+    if lx and ly and lz:
+        return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    if ly and lz:
+        return (1.0 / xx, 0.0, 0.0, 0.0, 0.0, 0.0)
+    if lx and lz:
+        return (0.0, 1.0 / yy, 0.0, 0.0, 0.0, 0.0)
+    if lx and ly:
+        return (0.0, 0.0, 1.0 / zz, 0.0, 0.0, 0.0)
+    if lx:
+        det = yy * zz - yz * yz
+        return (0.0, zz / det, yy / det, 0.0, 0.0, -yz / det)
+    if ly:
+        det = xx * zz - xz * xz
+        return (zz / det, 0.0, xx / det, 0.0, -xz / det, 0.0)
+    det = xx * yy - xy * xy
+    return (yy / det, xx / det, 0.0, -xy / det, 0.0, 0.0)
+
+
+@parallel_loop
+def predict(kind, inverse_mass, inertia, locked, gravity, orientation, velocity, spin, force, torque, prescribed, h,
+            matrix, inverse_inertia, before, free):
+    """Rotation matrices, world inverse inertia, velocity before the step (after the gyroscopic term) and free velocity
+    v_old + h M^-1 f; all velocities (n, 6) in world axes."""
+    n = kind.size
+    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
+        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+            m = quat_matrix(row4(orientation, i))
+            for k in range(9):
+                matrix[i, k] = m[k]
+            if kind[i] != DYNAMIC:
+                for k in range(6):
+                    inverse_inertia[i, k] = 0.0
+                    v = prescribed[i, k] if kind[i] == KINEMATIC else 0.0
+                    before[i, k] = v
+                    free[i, k] = v
+                continue
+            inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
+            w = mat_vec(m, gyroscopic_midpoint(row3(inertia, i), row3(spin, i), h))
+            t = row3(torque, i)
+            dw = (inv[0] * t[0] + inv[3] * t[1] + inv[4] * t[2], inv[3] * t[0] + inv[1] * t[1] + inv[5] * t[2],
+                  inv[4] * t[0] + inv[5] * t[1] + inv[2] * t[2])
+            for k in range(6):
+                inverse_inertia[i, k] = inv[k]
+            for k in range(3):
+                im = inverse_mass[i, k]
+                before[i, k] = velocity[i, k] if im > 0.0 else 0.0
+                free[i, k] = before[i, k] + (h * (gravity[k] + im * force[i, k]) if im > 0.0 else 0.0)
+                before[i, 3 + k] = 0.0 if locked[i, 3 + k] else w[k]
+                free[i, 3 + k] = before[i, 3 + k] + h * dw[k]
+
+
+@parallel_loop
+def place_shapes(kind, body, parameters, local_position, local_orientation, bound, smallest, position, orientation,
+                 matrix, free, h, margin, shape_position, shape_matrix, box):
+    """World pose of every shape and the bounding box (m, 6: low, high) of its way through the step.
+
+    margin < 0: a twentieth of the shape's smallest half-extent.
+    """
+    m = kind.size
+    for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
+        for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
+            b = body[i]
+            arm = mat_vec(row9(matrix, b), row3(local_position, i))
+            p = add(row3(position, b), arm)
+            r = quat_matrix(quat_multiply(row4(orientation, b), row4(local_orientation, i)))
+            for k in range(3):
+                shape_position[i, k] = p[k]
+            for k in range(9):
+                shape_matrix[i, k] = r[k]
+            if kind[i] == HALF_SPACE:
+                continue
+            w = (free[b, 3], free[b, 4], free[b, 5])
+            v = add((free[b, 0], free[b, 1], free[b, 2]), cross(w, arm))
+            extra = 0.05 * smallest[i] if margin < 0.0 else 0.5 * margin
+            if kind[i] != SPHERE:
+                extra += h * norm(w) * bound[i]
+            for k in range(3):
+                if kind[i] == SPHERE:
+                    reach = parameters[i, 0]
+                else:
+                    reach = (parameters[i, 0] * abs(r[3 * k]) + parameters[i, 1] * abs(r[3 * k + 1])
+                             + parameters[i, 2] * abs(r[3 * k + 2]))
+                box[i, k] = p[k] - reach - extra + min(0.0, h * v[k])
+                box[i, 3 + k] = p[k] + reach + extra + max(0.0, h * v[k])
+
+
+@parallel_loop
+def advance(kind, inertia, inverse_mass, mass, gravity, matrix, before, free, change, force, torque, h,
+            position, orientation, velocity, spin, partial):
+    """New velocity = free + change for dynamic bodies, then positions with the new velocity.
+
+    partial (blocks, 8): kinetic energy before and after, potential energy before and after, work of external forces,
+    largest speed, count of bodies that are not finite.
+    """
+    n = kind.size
+    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
+        t0, t1, p0, p1, work, top, bad = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+            dynamic = kind[i] == DYNAMIC
+            if kind[i] != DYNAMIC and kind[i] != KINEMATIC:
+                continue
+            v = row3(free, i)
+            w = (free[i, 3], free[i, 4], free[i, 5])
+            r = row9(matrix, i)
+            if dynamic:
+                v = add(v, row3(change, i))
+                w = add(w, (change[i, 3], change[i, 4], change[i, 5]))
+                for k in range(3):
+                    p0 -= mass[i] * gravity[k] * position[i, k]
+            s = mat_t_vec(r, w)
+            if dynamic:
+                old = mat_t_vec(r, (before[i, 3], before[i, 4], before[i, 5]))
+                for k in range(3):
+                    t0 += 0.5 * (mass[i] * before[i, k] * before[i, k] + inertia[i, k] * old[k] * old[k])
+                    t1 += 0.5 * (mass[i] * v[k] * v[k] + inertia[i, k] * s[k] * s[k])
+                    free_axis = 1.0 if inverse_mass[i, k] > 0.0 else 0.0
+                    work += 0.5 * h * free_axis * force[i, k] * (before[i, k] + v[k])
+                    work += 0.5 * h * torque[i, k] * (before[i, 3 + k] + w[k])
+            q = turn(row4(orientation, i), s, h)
+            total = 0.0
+            for k in range(3):
+                velocity[i, k] = v[k]
+                spin[i, k] = s[k]
+                position[i, k] += h * v[k]
+                total += position[i, k] + s[k]
+                if dynamic:
+                    p1 -= mass[i] * gravity[k] * position[i, k]
+            for k in range(4):
+                orientation[i, k] = q[k]
+                total += q[k]
+            speed = norm(v)
+            if dynamic:
+                top = max(top, speed)
+            if not math.isfinite(total + speed):
+                bad += 1.0
+        partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = t0, t1, p0, p1
+        partial[block, 4], partial[block, 5], partial[block, 6] = work, top, bad
+
+
+@parallel_loop
+def largest_travel(kind, size, velocity, h, partial):
+    """Largest travel of a dynamic body in a step, in units of its size (partial: (blocks, 2), value and body)."""
+    n = kind.size
+    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
+        best, who = 0.0, -1
+        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+            if kind[i] == DYNAMIC:
+                ratio = h * norm(row3(velocity, i)) / size[i]
+                if ratio > best:
+                    best, who = ratio, i
+        partial[block, 0], partial[block, 1] = best, who
+

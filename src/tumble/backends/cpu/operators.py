@@ -1,0 +1,123 @@
+"""Products with the operator N, for contacts without a matrix and for sparse matrices."""
+
+from __future__ import annotations
+
+from numba import types
+from numba.extending import overload
+
+from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ..base import BLOCK, BODY_BLOCK, ContactArrays, MatrixArrays
+
+
+@parallel_loop
+def lay_down(op, x):
+    """World impulses of all contacts at their entries."""
+    count, g = op.count, op.geometry
+    slot_a, slot_b, force = op.slot_a, op.slot_b, op.entry_force
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            n, u, w = x[0, c], x[1, c], x[2, c]
+            fx = g[0, c] * n + g[3, c] * u + g[6, c] * w
+            fy = g[1, c] * n + g[4, c] * u + g[7, c] * w
+            fz = g[2, c] * n + g[5, c] * u + g[8, c] * w
+            a, b = slot_a[c], slot_b[c]
+            force[a, 0], force[a, 1], force[a, 2] = -fx, -fy, -fz
+            force[b, 0], force[b, 1], force[b, 2] = fx, fy, fz
+
+
+@parallel_loop
+def gather(op):
+    """body_velocity = M^-1 (sum of the body's entries)."""
+    start, arm, force = op.entry_start, op.entry_arm, op.entry_force
+    im, ii, v = op.inverse_mass, op.inverse_inertia, op.body_velocity
+    n = im.shape[0]
+    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
+        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+            fx, fy, fz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for e in range(start[i], start[i + 1]):
+                gx, gy, gz = force[e, 0], force[e, 1], force[e, 2]
+                ax, ay, az = arm[e, 0], arm[e, 1], arm[e, 2]
+                fx += gx
+                fy += gy
+                fz += gz
+                tx += ay * gz - az * gy
+                ty += az * gx - ax * gz
+                tz += ax * gy - ay * gx
+            v[i, 0], v[i, 1], v[i, 2] = im[i, 0] * fx, im[i, 1] * fy, im[i, 2] * fz
+            v[i, 3] = ii[i, 0] * tx + ii[i, 3] * ty + ii[i, 4] * tz
+            v[i, 4] = ii[i, 3] * tx + ii[i, 1] * ty + ii[i, 5] * tz
+            v[i, 5] = ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
+
+
+@parallel_loop
+def read_rows(op, v, out):
+    """out = D^T v for body velocities v (bodies, 6)."""
+    count, g, body_a, body_b = op.count, op.geometry, op.body_a, op.body_b
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            i, j = body_a[c], body_b[c]
+            ax, ay, az = g[9, c], g[10, c], g[11, c]
+            bx, by, bz = g[12, c], g[13, c], g[14, c]
+            vx = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
+            vy = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
+            vz = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)
+            out[0, c] = g[0, c] * vx + g[1, c] * vy + g[2, c] * vz
+            out[1, c] = g[3, c] * vx + g[4, c] * vy + g[5, c] * vz
+            out[2, c] = g[6, c] * vx + g[7, c] * vy + g[8, c] * vz
+
+
+@loop
+def contact_product(op, x, out):
+    """out = N x in two passes."""
+    lay_down(op, x)
+    gather(op)
+    read_rows(op, op.body_velocity, out)
+
+
+@parallel_loop
+def matrix_product(op, x, out):
+    """out = W x; rows that do not exist give zero."""
+    count, dim, start, contact, component, value = op
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            for k in range(3):
+                s = 0.0
+                if k < dim:
+                    for e in range(start[dim * c + k], start[dim * c + k + 1]):
+                        s += value[e] * x[component[e], contact[e]]
+                out[k, c] = s
+
+
+def product(op, x, out):
+    """out = N x for any operator (plain Python form; compiled code takes the overload below)."""
+    if isinstance(op, ContactArrays):
+        contact_product(op, x, out)
+    else:
+        matrix_product(op, x, out)
+
+
+@overload(product)
+def _product(op, x, out):
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is ContactArrays:
+        return lambda op, x, out: contact_product(op, x, out)
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is MatrixArrays:
+        return lambda op, x, out: matrix_product(op, x, out)
+    return None
+
+
+@parallel_loop
+def scale_geometry(count, geometry, scale, out):
+    """Frames times the rows' scales; arms stay."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            sn, st = scale[0, c], scale[1, c]
+            for k in range(3):
+                out[k, c] = sn * geometry[k, c]
+                out[3 + k, c] = st * geometry[3 + k, c]
+                out[6 + k, c] = st * geometry[6 + k, c]
+                out[9 + k, c] = geometry[9 + k, c]
+                out[12 + k, c] = geometry[12 + k, c]

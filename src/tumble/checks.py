@@ -1,0 +1,147 @@
+"""Checks of user input. Each returns the value in its final type or raises with a full message."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .errors import OptionsError, SceneError, TumbleError, message
+
+QUATERNION_TOLERANCE = 1e-6
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for an unknown name: the nearest known one, or the first few."""
+    known = sorted(str(k) for k in known)
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    if close:
+        return f"Did you mean '{close[0]}'?"
+    if not known:
+        return "There are none yet."
+    shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    return f"Known: {shown}."
+
+
+def number(
+    where: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    unit: str = "",
+    remedy: str = "",
+    error: type[TumbleError] = OptionsError,
+) -> float:
+    """A finite real number within bounds."""
+    unit = f" {unit}" if unit else ""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise error(message(where, f"must be a number{unit}", repr(value), remedy or "Give a real number."))
+    out = float(value)
+    if not math.isfinite(out):
+        raise error(message(where, "must be finite", out, remedy or "Check the value for overflow or division by zero."))
+    if above is not None and not out > above:
+        raise error(message(where, f"must be > {above:g}{unit}", out, remedy or f"Give a value above {above:g}."))
+    if at_least is not None and not out >= at_least:
+        raise error(message(where, f"must be >= {at_least:g}{unit}", out, remedy or f"Give at least {at_least:g}."))
+    if at_most is not None and not out <= at_most:
+        raise error(message(where, f"must be <= {at_most:g}{unit}", out, remedy or f"Give at most {at_most:g}."))
+    return out
+
+
+def integer(
+    where: str, value: Any, *, at_least: int, remedy: str = "", error: type[TumbleError] = OptionsError
+) -> int:
+    """A whole number with a lower bound."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise error(message(where, "must be a whole number", repr(value), remedy or "Give an integer."))
+    if value < at_least:
+        raise error(message(where, f"must be >= {at_least}", int(value), remedy or f"Give at least {at_least}."))
+    return int(value)
+
+
+def flag(where: str, value: Any, *, error: type[TumbleError] = OptionsError) -> bool:
+    """True or False, nothing that merely looks like it."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise error(message(where, "must be True or False", repr(value), "Give a boolean."))
+    return bool(value)
+
+
+def choice(where: str, value: Any, known: Iterable[str], *, error: type[TumbleError] = OptionsError) -> str:
+    """One of a closed set of words."""
+    known = list(known)
+    if value not in known:
+        raise error(message(where, "must be one of " + ", ".join(known), repr(value), nearest(value, known)))
+    return str(value)
+
+
+def array(
+    where: str,
+    value: Any,
+    shape: tuple[int | None, ...],
+    *,
+    unit: str = "",
+    error: type[TumbleError] = SceneError,
+) -> np.ndarray:
+    """A finite float array of the given shape (None: any length), as a new C-contiguous copy."""
+    wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
+    try:
+        out = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise error(
+            message(where, f"must be numbers of shape {wanted}", _short(value), "Give a list or array of numbers.")
+        ) from None
+    if out.ndim != len(shape) or any(s is not None and s != o for s, o in zip(shape, out.shape)):
+        raise error(message(where, f"must have shape {wanted}", f"shape {out.shape}", "Check the number of values."))
+    if not np.all(np.isfinite(out)):
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
+        raise error(
+            message(where, "must be finite", f"{out[at]} at index {list(at)}", "Check the input for NaN and infinity.")
+        )
+    return out
+
+
+def vector(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
+    """A finite 3-vector."""
+    return array(where, value, (3,), error=error)
+
+
+def positive_array(where: str, value: Any, count: int, *, unit: str, error: type[TumbleError] = SceneError) -> np.ndarray:
+    """A scalar or (count,) array of positive numbers, broadcast to (count,)."""
+    out = array(where, np.broadcast_to(np.asarray(value, dtype=object), (count,)) if np.ndim(value) == 0 else value,
+                (count,), error=error)
+    bad = np.flatnonzero(~(out > 0.0))
+    if bad.size:
+        raise error(
+            message(where, f"must be > 0 {unit}".rstrip(), f"{out[bad[0]]} at index {int(bad[0])}",
+                    f"Give positive values in {unit}.")
+        )
+    return out
+
+
+def quaternions(where: str, value: Any, count: int, *, error: type[TumbleError] = SceneError) -> np.ndarray:
+    """Unit quaternions (count, 4) as (w, x, y, z). Within 1e-6 of unit length they are normalised, else refused."""
+    out = array(where, value, (count, 4), error=error)
+    length = np.sqrt(np.einsum("ij,ij->i", out, out))
+    bad = np.flatnonzero(~(np.abs(length - 1.0) <= QUATERNION_TOLERANCE))
+    if bad.size:
+        raise error(
+            message(where, "must be a unit quaternion (w, x, y, z)",
+                    f"length {length[bad[0]]:.9g} at index {int(bad[0])}",
+                    "Divide it by its length; (1, 0, 0, 0) is no rotation.")
+        )
+    return out / length[:, None]
+
+
+def quaternion(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
+    """One unit quaternion (4,)."""
+    return quaternions(where, array(where, value, (4,), error=error)[None], 1, error=error)[0]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,1 @@
+"""From placed shapes to sorted contacts."""

@@ -1,0 +1,69 @@
+"""Pairs of shapes that may touch within the step: a hierarchical hashed grid, linear in the number of shapes.
+
+Every shape lives in one cell of the level whose cells are as large as its bounding box (a power of two), so shapes of
+very different size do not disturb each other. Levels with a handful of shapes (walls, a slab) and planes are compared
+with everything directly.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from ..backends.base import blocks
+from ..enums import ShapeKind
+from ..scene.model import Model
+
+__all__ = ["PairSearch"]
+
+
+class PairSearch:
+    """Buffers of the broad phase for one model."""
+
+    def __init__(self, model: Model, backend: ModuleType) -> None:
+        self._model, self._backend = model, backend
+        m = model.shape_count
+        self.shape_position = np.zeros((m, 3))
+        self.shape_matrix = np.zeros((m, 9))
+        self.box = np.zeros((m, 6))
+        self._level = np.zeros(m, np.int64)
+        self._key = np.zeros(m, np.int64)
+        self._level_count = np.zeros(backend.LEVELS, np.int64)
+        buckets = 1 << max(4, int(np.ceil(np.log2(max(1, m)))))
+        self._bucket_start = np.zeros(buckets + 2, np.int64)
+        self._item = np.zeros(m, np.int32)
+        self._single = np.zeros(backend.FEW * backend.LEVELS, np.int32)
+        self._levels = np.zeros(backend.LEVELS, np.int64)
+        self._planes = np.flatnonzero(model.shape_kind == ShapeKind.HALF_SPACE).astype(np.int32)
+        self.blocks = blocks(m, backend.PAIR_BLOCK)
+        self.capacity = 4 * backend.PAIR_BLOCK
+        self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
+        self.count = np.zeros(self.blocks, np.int64)
+
+    def place(self, position: np.ndarray, orientation: np.ndarray, matrix: np.ndarray, free: np.ndarray, h: float,
+              margin: float) -> None:
+        """World poses and bounding boxes of all shapes over the step."""
+        m = self._model
+        self._backend.place_shapes(
+            m.shape_kind, m.shape_body, m.shape_parameters, m.shape_position, m.shape_orientation, m.shape_bound,
+            m.shape_smallest, position, orientation, matrix, free, h, margin, self.shape_position, self.shape_matrix,
+            self.box)
+
+    def find(self, free: np.ndarray, h: float) -> int:
+        """Fill `pair`, `capacity` places a block; returns the number of pairs."""
+        m, b = self._model, self._backend
+        b.cell_keys(m.shape_kind, self.box, self._level, self._key)
+        singles, used = b.build_grid(self._level, self._key, self._level_count, self._bucket_start, self._item,
+                                     self._single, self._levels)
+        while True:
+            b.find_pairs(
+                m.shape_kind, m.shape_body, m.body_kind, m.body_group, m.body_mask, m.excluded, self.box,
+                self.shape_position, self.shape_matrix, free, h, self._level, self._key, self._level_count,
+                self._bucket_start, self._item, self._single, singles, self._levels, used, self._planes,
+                len(self._planes), self.pair, self.capacity, self.count)
+            most = int(self.count.max())
+            if most <= self.capacity:
+                return int(self.count.sum())
+            self.capacity = most + most // 4
+            self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)

@@ -1,0 +1,45 @@
+"""Contacts of a step as component-first arrays, sorted by key."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["Contacts"]
+
+
+class Contacts:
+    """Buffers with room to grow; the first `count` columns are in use.
+
+    The normal points from body a to body b, a < b. A contact's key is (uid a, uid b, feature).
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._allocate(0)
+
+    def _allocate(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.body_a = np.zeros(capacity, np.int32)
+        self.body_b = np.zeros(capacity, np.int32)
+        self.feature = np.zeros(capacity, np.int64)
+        self.order = np.zeros(capacity, np.int32)
+        self.friction = np.zeros(capacity)
+        self.size = np.zeros(capacity)
+        self.gap = np.zeros(capacity)
+        self.normal = np.zeros((3, capacity))
+        self.point = np.zeros((3, capacity))
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many contacts; what was there is dropped."""
+        if count > self.capacity:
+            self._allocate(grown(count))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the buffers."""
+        return sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+
+
+def grown(count: int) -> int:
+    """Capacity to ask for when `count` is needed."""
+    return max(64, count + count // 4)

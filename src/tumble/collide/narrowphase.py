@@ -1,0 +1,55 @@
+"""Contacts of the pairs, sorted by key."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from ..kernels.boxes import SCRATCH
+from ..scene.model import Model
+from .broadphase import PairSearch
+from .contacts import Contacts
+
+__all__ = ["ContactSearch"]
+
+
+class ContactSearch:
+    """Buffers of the narrow phase for one model."""
+
+    def __init__(self, model: Model, backend: ModuleType, blocks: int) -> None:
+        self._model, self._backend = model, backend
+        self._blocks = blocks
+        self._scratch = np.zeros((blocks, SCRATCH))
+        self._count = np.zeros(blocks, np.int64)
+        self._start = np.zeros(model.body_count + 1, np.int64)
+        self._cursor = np.zeros(model.body_count, np.int64)
+        self._reserve(4 * backend.PAIR_BLOCK)
+
+    def _reserve(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._raw = np.zeros((self._blocks * capacity, 8))
+        self._shapes = np.zeros((self._blocks * capacity, 2), np.int32)
+
+    def find(self, pairs: PairSearch, center: np.ndarray, free: np.ndarray, h: float, margin: float,
+             contacts: Contacts) -> None:
+        """Fill `contacts`."""
+        m, b = self._model, self._backend
+        while True:
+            b.find_contacts(
+                m.shape_kind, m.shape_parameters, pairs.shape_position, pairs.shape_matrix, m.shape_bound,
+                m.shape_smallest, m.shape_body, m.body_kind, center, free, h, margin, pairs.pair,
+                pairs.capacity, pairs.count, self._blocks, self._raw, self._shapes, self._capacity, self._count,
+                self._scratch)
+            most = int(self._count.max())
+            if most <= self._capacity:
+                break
+            self._reserve(most + most // 4)
+        contacts.reserve(int(self._count.sum()))
+        contacts.count = int(b.sort_contacts(
+            self._raw, self._shapes, self._capacity, self._count, self._blocks, m.shape_body, m.shape_local, self._start,
+            self._cursor, contacts.body_b, contacts.feature, contacts.order))
+        b.arrange_contacts(
+            contacts.count, contacts.order, self._raw, self._shapes, m.shape_body, m.shape_material, m.friction,
+            m.shape_smallest, contacts.body_a, contacts.friction, contacts.size, contacts.normal, contacts.point,
+            contacts.gap)

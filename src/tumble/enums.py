@@ -1,0 +1,78 @@
+"""Closed sets. The integer values are those in the flat arrays and in files."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+__all__ = ["BlockKind", "BodyKind", "Law", "Scaling", "ShapeKind", "Status", "Stop"]
+
+
+class BodyKind(IntEnum):
+    """How a body moves."""
+
+    STATIC = 0
+    """Never moves."""
+    KINEMATIC = 1
+    """Follows a prescribed motion and pushes others."""
+    DYNAMIC = 2
+    """Obeys the equations of motion."""
+
+
+class ShapeKind(IntEnum):
+    """Collision geometry."""
+
+    SPHERE = 0
+    BOX = 1
+    HALF_SPACE = 2
+
+
+class BlockKind(IntEnum):
+    """Set that a block of impulses belongs to."""
+
+    CONE = 0
+    """Coulomb's cone |g_T| <= mu g_n."""
+
+
+class Law(StrEnum):
+    """Contact law. A solver never swaps one for the other; the report names the one that was solved."""
+
+    COULOMB = "coulomb"
+    """True Coulomb friction (a nonlinear complementarity problem)."""
+    RELAXED = "relaxed"
+    """Convex relaxation (cone complementarity problem): sliding contacts lift off with u_n = mu |u_T|."""
+
+
+class Scaling(StrEnum):
+    """Diagonal preconditioning of a cone problem."""
+
+    NONE = "none"
+    SCALAR = "scalar"
+    NORMAL_TANGENTIAL = "normal_tangential"
+
+
+class Stop(StrEnum):
+    """Quantity a solver drives below its tolerance (definitions: `tumble.solvers.measure`)."""
+
+    NATURAL_MAP = "natural_map"
+    RESIDUAL_EQ25 = "residual_eq25"
+    CERTIFICATE = "certificate"
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    CONVERGED = "converged"
+    MAX_ITERATIONS = "max_iterations"
+    STALLED = "stalled"
+    DIVERGED = "diverged"
+
+    @property
+    def advice(self) -> str:
+        """What the user can do."""
+        return {
+            Status.CONVERGED: "the stopping quantity is below the tolerance",
+            Status.MAX_ITERATIONS: "the best iterate is kept; raise max_iterations, loosen the tolerance or shorten dt",
+            Status.STALLED: "rounding or a limit cycle stops the progress; the best iterate is kept; "
+            "loosen the tolerance or shorten dt",
+            Status.DIVERGED: "the iterates are not finite; check masses and sizes, or lower the solver's omega",
+        }[self]

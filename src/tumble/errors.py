@@ -1,0 +1,52 @@
+"""Named errors and warnings. Every message reads: where: rule (got value). Remedy."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BlowUpError",
+    "ExperimentError",
+    "FileError",
+    "OptionsError",
+    "ProblemError",
+    "SceneError",
+    "TumbleError",
+    "TumbleWarning",
+    "message",
+]
+
+
+class TumbleError(ValueError):
+    """Base of all errors that `tumble` raises on purpose. The command line turns it into exit code 2."""
+
+
+class OptionsError(TumbleError):
+    """An option of a step, a solver or a run breaks a rule."""
+
+
+class SceneError(TumbleError):
+    """A body, shape, material or scene file breaks a rule."""
+
+
+class ProblemError(TumbleError):
+    """A cone problem (matrix, bias, friction) breaks a rule."""
+
+
+class FileError(TumbleError):
+    """A file is missing, truncated or of another kind."""
+
+
+class ExperimentError(TumbleError):
+    """An unknown experiment, or a setting that the experiment does not have."""
+
+
+class BlowUpError(TumbleError):
+    """The state became NaN or infinite, or a speed left every bound, in the middle of a run."""
+
+
+class TumbleWarning(UserWarning):
+    """Something the user should know about, while the run goes on."""
+
+
+def message(where: str, rule: str, got: object, remedy: str) -> str:
+    """One sentence per question: where is it, which rule, which value, what to do."""
+    return f"{where}: {rule} (got {got}). {remedy}"

@@ -1,0 +1,363 @@
+"""Trajectories in HDF5. Every committed frame stays readable, whenever and however the writer ends.
+
+Layout (f frames, n bodies, r steps, c contacts over all frames):
+
+    committed (1,), finished (1,)
+    frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
+               orientation (f, n, 4); contact_end (f,)
+    steps/     one column of reports each (r,); frame i ends at row report_end[i]
+    contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
+    model/     the arrays that a picture needs, and names as JSON
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checks import nearest
+from ..errors import FileError, message
+from ..scene import rotation
+from ..scene.model import Model, State
+from .checkpoint import Attribute, plain, replacing
+
+__all__ = ["StoredModel", "Trajectory", "TrajectoryWriter"]
+
+FORMAT = "tumble trajectory"
+CHUNK_BYTES = 2**20
+DAMAGED = "The file is damaged or of another kind; run the scene again."
+GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
+BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+CONTACT_COLUMNS = {"body_a": ((), np.int32), "body_b": ((), np.int32), "point": ((3,), np.float64),
+                   "normal": ((3,), np.float64), "gap": ((), np.float64), "force": ((3,), np.float64)}
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """The part of a `Model` that a trajectory keeps, under the same names."""
+
+    shape_kind: np.ndarray
+    shape_body: np.ndarray
+    shape_parameters: np.ndarray
+    shape_position: np.ndarray
+    shape_orientation: np.ndarray
+    body_kind: np.ndarray
+    body_mass: np.ndarray
+    body_center: np.ndarray
+    body_axes: np.ndarray
+    names: tuple[tuple[str, int, int], ...] = ()
+
+
+MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name != "names")
+
+
+class TrajectoryWriter:
+    """Streams frames to a file, which is replaced if it exists.
+
+    fields: any of position, orientation, velocity, angular_velocity, contacts. report_columns: names of the
+    numbers that `append_report` takes each step. attributes: named values about the run.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        model: Model,
+        fields: Sequence[str],
+        report_columns: Sequence[str],
+        attributes: Mapping[str, Attribute],
+    ) -> None:
+        self.path = Path(path)
+        with replacing(self.path) as temporary:
+            _create(temporary, model, tuple(fields), tuple(report_columns), attributes)
+        self._start(model)
+
+    @classmethod
+    def reopen(cls, path: str | Path, *, model: Model, step: int) -> TrajectoryWriter:
+        """Go on with a file, also one of a killed writer; frames after `step` and their rows are dropped."""
+        self = cls.__new__(cls)
+        self.path = Path(path)
+        with Trajectory(path) as old, replacing(self.path) as temporary:
+            for name in MODEL_ARRAYS:
+                if not np.array_equal(getattr(old.model, name), getattr(model, name)):
+                    raise FileError(message(str(path), "must hold the same scene", f"another {name}",
+                                            "Resume with the scene file that the run began with."))
+            _create(temporary, model, old.fields, tuple(old.reports), old.attributes)
+            old.copy_to(temporary, int(np.searchsorted(old.steps, step, side="right")))
+        self._start(model)
+        return self
+
+    def _start(self, model: Model) -> None:
+        import h5py
+
+        self._model = model
+        self._rows: list[tuple[float, ...]] = []
+        self._file = h5py.File(self.path, "r+", libver="latest")
+        self._frames, self._steps = dict(self._file["frames"]), dict(self._file["steps"])
+        self._contacts = dict(self._file["contacts"]) if "contacts" in self._file else {}
+        self._committed, self._finished = self._file["committed"], self._file["finished"]
+        self._columns = tuple(json.loads(self._file.attrs["report_columns"]))
+        self._file.swmr_mode = True
+
+    @property
+    def frames(self) -> int:
+        """Number of frames that a reader sees."""
+        return int(self._committed[0])
+
+    def append_report(self, values: Sequence[float]) -> None:
+        """One row of numbers in the order of the report columns; reaches the file with the next frame."""
+        row = tuple(float(v) for v in values)
+        if len(row) != len(self._columns):
+            raise FileError(message(f"{self.path}: steps", f"a row has {len(self._columns)} numbers",
+                                    len(row), "Give one for each report column."))
+        self._rows.append(row)
+
+    def append_frame(self, state: State, contacts: Any = None) -> None:
+        """Write one frame with the pending reports and commit it.
+
+        contacts: a mapping or object with body_a, body_b, gap (k,) and point, normal, force (k, 3), where the
+        force [N] is the one on body B in world axes.
+        """
+        if not self._file:
+            raise FileError(message(str(self.path), "a closed trajectory takes no frame", "append_frame",
+                                    "Use TrajectoryWriter.reopen."))
+        frame = self.frames
+        position, orientation = self._model.user_pose(state)
+        values = {"position": position, "orientation": orientation, "velocity": state.velocity,
+                  "angular_velocity": rotation.rotate(state.orientation, state.spin),
+                  "time": state.time, "step": state.step, "state_sha256": state.sha256().encode()}
+        ends = {}
+        if self._contacts:
+            columns = _contact_columns(contacts)
+            ends["contact_end"] = self._extend(self._contacts, columns, frame, "contact_end")
+        rows = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self._columns))
+        ends["report_end"] = self._extend(self._steps, dict(zip(self._columns, rows.T)), frame, "report_end",
+                                          len(rows))
+        for name, dataset in self._frames.items():
+            dataset.resize(frame + 1, axis=0)
+            dataset[frame] = ends[name] if name in ends else values[name]
+        self._file.flush()
+        self._committed[0] = frame + 1
+        self._file.flush()
+        self._rows.clear()
+
+    def _extend(self, group: dict[str, Any], columns: Mapping[str, np.ndarray], frame: int, end: str,
+                count: int | None = None) -> int:
+        """Append columns of one length after the rows of the last committed frame; returns the new end."""
+        start = int(self._frames[end][frame - 1]) if frame else 0
+        stop = start + (len(next(iter(columns.values()))) if count is None else count)
+        for name, dataset in group.items():
+            dataset.resize(stop, axis=0)
+            if stop > start:
+                dataset[start:stop] = columns[name]
+        return stop
+
+    def close(self, finished: bool = True) -> None:
+        """Close the file; `finished` tells the reader that the run came to its end."""
+        if not self._file:
+            return
+        self._finished[0] = int(finished)
+        self._file.flush()
+        self._file.close()
+
+    def __enter__(self) -> TrajectoryWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(finished=kind is None)
+
+
+class Trajectory:
+    """Reads the committed frames of a file; a writer may be at work on it or may have been killed."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._file = _open(self.path)
+        try:
+            with self._guard():
+                self._load()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _load(self) -> None:
+        file = self._file
+        if file.attrs.get("format") != FORMAT:
+            raise FileError(message(str(self.path), "must be a tumble trajectory", "another HDF5 file",
+                                    "Give the file that a run saved."))
+        attributes = plain(file.attrs)
+        self.fields: tuple[str, ...] = tuple(json.loads(attributes.pop("fields")))
+        self._columns = tuple(json.loads(attributes.pop("report_columns")))
+        del attributes["format"], attributes["format_version"]
+        self.attributes = attributes
+        self.frames = int(file["committed"][0])
+        self.finished = bool(file["finished"][0])
+        self.times: np.ndarray = file["frames/time"][:self.frames]
+        self.steps: np.ndarray = file["frames/step"][:self.frames]
+        if len(self.times) < self.frames or not np.all(np.diff(self.steps) > 0):
+            raise OSError("the frames do not follow each other")
+        names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(file["model"].attrs["names"]))
+        self.model = StoredModel(*(file[f"model/{name}"][...] for name in MODEL_ARRAYS), names=names)
+
+    def read(self, field: str, frame: int) -> np.ndarray:
+        """One field (n, k) of one frame; negative frames count from the end."""
+        dataset = self._dataset(field)
+        with self._guard():
+            return dataset[self._frame(frame)]
+
+    def array(self, field: str) -> np.ndarray:
+        """One field of all frames (frames, n, k)."""
+        dataset = self._dataset(field)
+        with self._guard():
+            return dataset[:self.frames]
+
+    def contacts(self, frame: int) -> dict[str, np.ndarray]:
+        """body_a, body_b, gap (k,), point, normal, force (k, 3) of one frame."""
+        if "contacts" not in self.fields:
+            self._dataset("contacts")
+        with self._guard():
+            index = self._frame(frame)
+            rows = slice(self._end("contact_end", index), self._end("contact_end", index + 1))
+            return {name: self._file[f"contacts/{name}"][rows] for name in CONTACT_COLUMNS}
+
+    @property
+    def reports(self) -> dict[str, np.ndarray]:
+        """The report columns, one number for each step up to the last frame."""
+        with self._guard():
+            stop = self._end("report_end", self.frames)
+            return {name: self._file[f"steps/{name}"][:stop] for name in self._columns}
+
+    @property
+    def final_state_sha256(self) -> str | None:
+        """Hash of the last recorded state, None without frames."""
+        with self._guard():
+            return self._file["frames/state_sha256"][self.frames - 1].decode() if self.frames else None
+
+    def copy_to(self, path: Path, frames: int) -> None:
+        """Copy the first frames with their rows into a new, empty trajectory file of the same layout."""
+        import h5py
+
+        with self._guard(), h5py.File(path, "r+", libver="latest") as new:
+            for group, end in GROUPS.items():
+                for name, source in self._file.get(group, {}).items():
+                    stop = self._end(end, frames)
+                    target = new[f"{group}/{name}"]
+                    target.resize(stop, axis=0)
+                    row = source.dtype.itemsize * max(1, int(np.prod(source.shape[1:])))
+                    block = max(1, 16 * CHUNK_BYTES // row)
+                    for start in range(0, stop, block):
+                        target[start:min(start + block, stop)] = source[start:min(start + block, stop)]
+            new["committed"][0] = frames
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Trajectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _frame(self, frame: int) -> int:
+        index = frame + self.frames if frame < 0 else frame
+        if not 0 <= index < self.frames:
+            raise FileError(message(str(self.path), f"has {self.frames} frames", f"frame {frame}",
+                                    "Count from 0."))
+        return index
+
+    def _end(self, end: str | None, frames: int) -> int:
+        """Rows that belong to the first frames."""
+        return frames if end is None or not frames else int(self._file[f"frames/{end}"][frames - 1])
+
+    def _dataset(self, field: str) -> Any:
+        if field not in self.fields or field not in BODY_FIELDS:
+            raise FileError(message(str(self.path), "must hold the field that is asked for", repr(field),
+                                    nearest(field, self.fields)))
+        return self._file[f"frames/{field}"]
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, KeyError, RuntimeError, TypeError, ValueError) as cause:
+            if isinstance(cause, FileError):
+                raise
+            raise FileError(message(str(self.path), "must be a whole trajectory",
+                                    f"{type(cause).__name__}: {cause}", DAMAGED)) from cause
+
+
+def _open(path: Path) -> Any:
+    """The file for reading; one that its writer has not closed needs the SWMR mode of HDF5."""
+    import h5py
+
+    if not path.is_file():
+        raise FileError(message(str(path), "must be a trajectory", "no such file", "Check the name."))
+    try:
+        try:
+            return h5py.File(path, "r")
+        except OSError as cause:
+            # Only here: on a truncated file that mode waits for a writer instead of giving up.
+            if "consistency flags" not in str(cause):
+                raise
+            return h5py.File(path, "r", swmr=True, libver="latest")
+    except OSError as cause:
+        raise FileError(message(str(path), "must be a whole HDF5 file", cause, DAMAGED)) from cause
+
+
+def _create(
+    path: Path, model: Model, fields: tuple[str, ...], columns: tuple[str, ...],
+    attributes: Mapping[str, Attribute],
+) -> None:
+    """An empty trajectory with every dataset it will ever have."""
+    import h5py
+
+    count = model.body_count
+    with h5py.File(path, "w", libver="latest") as file:
+        file.attrs.update(attributes)
+        file.attrs.update(format=FORMAT, format_version=1, fields=json.dumps(fields),
+                          report_columns=json.dumps(columns))
+        file["committed"] = np.zeros(1, np.int64)
+        file["finished"] = np.zeros(1, np.int64)
+
+        def column(name: str, shape: tuple[int, ...], dtype: Any, chunk: tuple[int, ...]) -> None:
+            file.create_dataset(name, (0, *shape), dtype, chunks=chunk, maxshape=(None, *shape))
+
+        scalars = {"time": np.float64, "step": np.int64, "report_end": np.int64, "state_sha256": "S64"}
+        for name, dtype in scalars.items():
+            column(f"frames/{name}", (), dtype, (256,))
+        for field in fields:
+            if field != "contacts":
+                width = BODY_FIELDS[field]
+                column(f"frames/{field}", (count, width), np.float64,
+                       (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width))
+        if "contacts" in fields:
+            column("frames/contact_end", (), np.int64, (256,))
+            for name, (shape, dtype) in CONTACT_COLUMNS.items():
+                column(f"contacts/{name}", shape, dtype, (4096, *shape))
+        steps = file.create_group("steps")
+        for name in columns:
+            column(f"{steps.name}/{name}", (), np.float64, (1024,))
+        stored = file.create_group("model")
+        for name in MODEL_ARRAYS:
+            stored[name] = getattr(model, name)
+        stored.attrs["names"] = json.dumps(model.names)
+
+
+def _contact_columns(contacts: Any) -> dict[str, np.ndarray]:
+    if contacts is None:
+        return {name: np.zeros((0, *shape), dtype) for name, (shape, dtype) in CONTACT_COLUMNS.items()}
+    get = contacts.__getitem__ if isinstance(contacts, Mapping) else lambda name: getattr(contacts, name)
+    columns = {name: np.asarray(get(name), dtype) for name, (_, dtype) in CONTACT_COLUMNS.items()}
+    count = len(columns["gap"])
+    for name, (shape, _) in CONTACT_COLUMNS.items():
+        if columns[name].shape != (count, *shape):
+            raise FileError(message(f"contacts.{name}", f"must have shape {(count, *shape)}",
+                                    columns[name].shape, "Give one row for each contact."))
+    return columns

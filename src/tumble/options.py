@@ -1,0 +1,73 @@
+"""Options of a step and of a recording: frozen, checked when made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import checks
+from .enums import Law
+from .errors import OptionsError, message
+
+__all__ = ["Save", "StepOptions"]
+
+SAVE_FIELDS = ("position", "orientation", "velocity", "angular_velocity", "contacts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOptions:
+    """How one step is taken."""
+
+    dt: float
+    """Time step h [s]."""
+    law: str = Law.COULOMB
+    """Contact law, "coulomb" (default) or "relaxed"."""
+    margin: float | None = None
+    """Contacts are sought up to this gap [m], plus h times the pair's approach speed.
+    None: a twentieth of the smaller of the two shapes."""
+    recovery_speed: float | None = None
+    """Overlaps are removed at this speed at most [m/s].
+    None: the speed that lifts the smaller shape by a hundredth of its size under gravity."""
+    warm_start: bool = True
+    """Start every solve from the previous impulses of the same contacts."""
+    speed_limit: float = 1e6
+    """A body faster than this [m/s] stops the run as a blow-up."""
+
+    def __post_init__(self) -> None:
+        where = "StepOptions."
+        checks.number(where + "dt", self.dt, above=0.0, unit="s", remedy="A common start is radius / (10 * top speed).")
+        object.__setattr__(self, "law", Law(checks.choice(where + "law", self.law, list(Law))))
+        if self.margin is not None:
+            checks.number(where + "margin", self.margin, at_least=0.0, unit="m")
+        if self.recovery_speed is not None:
+            checks.number(where + "recovery_speed", self.recovery_speed, at_least=0.0, unit="m/s")
+        checks.flag(where + "warm_start", self.warm_start)
+        checks.number(where + "speed_limit", self.speed_limit, above=0.0, unit="m/s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Save:
+    """What a run records, where and how often."""
+
+    path: str | Path
+    """HDF5 file, replaced if it exists."""
+    every: int = 10
+    """Steps between two frames; the first and the last state are always recorded."""
+    fields: tuple[str, ...] = ("position", "orientation", "velocity", "angular_velocity")
+    """Any of position, orientation, velocity, angular_velocity, contacts."""
+    checkpoint_every: int = 10
+    """Frames between two checkpoints (`tumble run --resume` goes on from the last one)."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, Path)) or not str(self.path):
+            raise OptionsError(message("Save.path", "must be a file name", repr(self.path), "For example 'run.h5'."))
+        object.__setattr__(self, "path", Path(self.path))
+        checks.integer("Save.every", self.every, at_least=1)
+        checks.integer("Save.checkpoint_every", self.checkpoint_every, at_least=1)
+        if isinstance(self.fields, str):
+            raise OptionsError(
+                message("Save.fields", "must be a tuple of names", repr(self.fields), f"Write ({self.fields!r},).")
+            )
+        for field in self.fields:
+            checks.choice("Save.fields", field, SAVE_FIELDS)
+        object.__setattr__(self, "fields", tuple(self.fields))

@@ -1,0 +1,1 @@
+"""The cone problem as a value: blocks, bias and operator."""

@@ -1,0 +1,104 @@
+"""A cone problem: K ∋ impulse ⊥ N impulse + bias (+ the Coulomb correction) ∈ K*.
+
+It is a value: built from a scene, from a matrix, solved by any solver, measured by one set of formulas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import checks
+from ..enums import BlockKind
+from ..errors import ProblemError, message
+from .operators import DelassusOperator, MatrixOperator
+
+__all__ = ["BlockGroup", "ConeProblem"]
+
+
+@dataclass
+class BlockGroup:
+    """Blocks of one kind, component first: row k of every block lies together."""
+
+    kind: BlockKind
+    dim: int
+    """Rows a block: 3, or 2 in the plane (row 2 then stays zero)."""
+    count: int
+    friction: np.ndarray
+    """(cap,) mu of each block"""
+
+
+@dataclass
+class ConeProblem:
+    """Blocks, bias r [m/s] as (3, cap), and the operator N [1/kg]. `h` is the time step it belongs to [s]."""
+
+    group: BlockGroup
+    bias: np.ndarray
+    operator: DelassusOperator
+    h: float = 1.0
+    scratch: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """Buffers that survive from one step to the next; see `buffer`."""
+
+    @property
+    def count(self) -> int:
+        """Number of contacts."""
+        return self.group.count
+
+    @property
+    def dim(self) -> int:
+        """Rows a contact."""
+        return self.group.dim
+
+    @property
+    def friction(self) -> np.ndarray:
+        """(cap,)"""
+        return self.group.friction
+
+    @property
+    def backend(self) -> ModuleType:
+        """Where the operator's arrays live."""
+        return self.operator.backend
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: ModuleType | None = None
+                    ) -> ConeProblem:
+        """From a symmetric matrix (dim n, dim n), a bias (dim n,) and mu (n,), normal row first for each contact."""
+        if backend is None:
+            from ..backends import cpu as backend
+        operator = MatrixOperator(sp.csr_matrix(matrix), dim, backend)
+        r = checks.array("ConeProblem.bias", bias, (dim * operator.count,), error=ProblemError)
+        mu = checks.array("ConeProblem.friction", friction, (operator.count,), error=ProblemError)
+        if np.any(mu < 0.0):
+            at = int(np.argmax(mu < 0.0))
+            raise ProblemError(message("ConeProblem.friction", "must be >= 0", f"{mu[at]} at index {at}",
+                                       "Use 0 for a frictionless contact."))
+        group = BlockGroup(BlockKind.CONE, dim, operator.count, mu)
+        return cls(group, component_first(r, dim), operator)
+
+    def buffer(self, name: str, *shape: int) -> np.ndarray:
+        """A named float buffer of at least this shape, kept between steps; its content is whatever was left there."""
+        found = self.scratch.get(name)
+        if found is None or found.shape != shape:
+            found = self.scratch[name] = np.zeros(shape)
+        return found
+
+    def vector(self, name: str) -> np.ndarray:
+        """A named (3, cap) buffer."""
+        return self.buffer(name, *self.bias.shape)
+
+
+def component_first(rows: np.ndarray, dim: int) -> np.ndarray:
+    """(dim n,) with the rows of a contact together -> (3, n)."""
+    n = len(rows) // dim
+    out = np.zeros((3, n))
+    out[:dim] = np.asarray(rows).reshape(n, dim).T
+    return out
+
+
+def contact_first(x: np.ndarray, dim: int, count: int) -> np.ndarray:
+    """The inverse of `component_first`."""
+    return np.ascontiguousarray(x[:dim, :count].T).ravel()

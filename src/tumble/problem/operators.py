@@ -1,0 +1,166 @@
+"""Operators N of a cone problem. Vectors are (3, capacity) arrays, component first; planar problems leave row 2 zero."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..backends.base import ContactArrays, MatrixArrays
+from ..errors import ProblemError, message
+
+__all__ = ["ContactOperator", "DelassusOperator", "MatrixOperator"]
+
+
+class DelassusOperator(Protocol):
+    """What a solver may ask of N = P^T M^-1 P."""
+
+    backend: ModuleType
+    count: int
+    dim: int
+    arrays: tuple
+
+    def product(self, x: np.ndarray, out: np.ndarray) -> None:
+        """out = N x."""
+
+    def diagonal_blocks(self, out: np.ndarray) -> None:
+        """Symmetric blocks N_ii into out (6, cap): nn, uu, ww, nu, nw, uw."""
+
+    def scaled(self, scale: np.ndarray) -> DelassusOperator:
+        """S N S with S = diag(scale[0], scale[1], scale[1]) for each contact."""
+
+    def to_sparse(self) -> sp.csr_matrix:
+        """N as a matrix, rows contact by contact, `dim` rows each."""
+
+
+class ContactOperator:
+    """N from contact frames and arms, without a matrix."""
+
+    dim = 3
+
+    def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
+        self.arrays, self.backend = arrays, backend
+        self._scaled_geometry: np.ndarray | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of contacts."""
+        return self.arrays.count
+
+    def product(self, x: np.ndarray, out: np.ndarray) -> None:
+        """out = N x."""
+        self.backend.contact_product(self.arrays, x, out)
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        """M^-1 D x, the change of velocity of every body (bodies, 6); the array is reused by the next product."""
+        self.backend.lay_down(self.arrays, x)
+        self.backend.gather(self.arrays)
+        return self.arrays.body_velocity
+
+    def relative(self, velocity: np.ndarray, out: np.ndarray) -> None:
+        """out = D^T v for body velocities (bodies, 6)."""
+        self.backend.read_rows(self.arrays, velocity, out)
+
+    def diagonal_blocks(self, out: np.ndarray) -> None:
+        """See `DelassusOperator`."""
+        a = self.arrays
+        self.backend.contact_diagonal(a.count, a.body_a, a.body_b, a.geometry, a.inverse_mass, a.inverse_inertia, out)
+
+    def scaled(self, scale: np.ndarray) -> ContactOperator:
+        """See `DelassusOperator`. Shares everything but the frames."""
+        if self._scaled_geometry is None or self._scaled_geometry.shape != self.arrays.geometry.shape:
+            self._scaled_geometry = np.zeros_like(self.arrays.geometry)
+        self.backend.scale_geometry(self.count, self.arrays.geometry, scale, self._scaled_geometry)
+        return ContactOperator(self.arrays._replace(geometry=self._scaled_geometry), self.backend)
+
+    def renewed(self, arrays: ContactArrays) -> ContactOperator:
+        """The operator of the next step, which keeps this one's buffers."""
+        new = ContactOperator(arrays, self.backend)
+        new._scaled_geometry = self._scaled_geometry
+        return new
+
+    def jacobian(self) -> sp.csr_matrix:
+        """D^T (3 contacts, 6 bodies): rows n, u, w of each contact."""
+        a, n = self.arrays, self.count
+        g = a.geometry[:, :n]
+        e = g[:9].reshape(3, 3, n)
+        blocks_a = np.concatenate([-e, -np.cross(g[9:12], e, axisa=0, axisb=1, axisc=1)], axis=1)
+        blocks_b = np.concatenate([e, np.cross(g[12:15], e, axisa=0, axisb=1, axisc=1)], axis=1)
+        rows = np.broadcast_to(3 * np.arange(n) + np.arange(3)[:, None, None], (3, 6, n))
+        cols_a = np.broadcast_to(6 * a.body_a[:n] + np.arange(6)[None, :, None], (3, 6, n))
+        cols_b = np.broadcast_to(6 * a.body_b[:n] + np.arange(6)[None, :, None], (3, 6, n))
+        shape = (3 * n, 6 * len(a.inverse_mass))
+        return (sp.coo_matrix((blocks_a.ravel(), (rows.ravel(), cols_a.ravel())), shape=shape)
+                + sp.coo_matrix((blocks_b.ravel(), (rows.ravel(), cols_b.ravel())), shape=shape)).tocsr()
+
+    def inverse_mass(self) -> sp.csr_matrix:
+        """M^-1 (6 bodies, 6 bodies)."""
+        a = self.arrays
+        xx, yy, zz, xy, xz, yz = a.inverse_inertia.T
+        full = np.zeros((len(xx), 6, 6))
+        full[:, [0, 1, 2], [0, 1, 2]] = a.inverse_mass
+        full[:, 3, 3], full[:, 4, 4], full[:, 5, 5] = xx, yy, zz
+        full[:, 3, 4] = full[:, 4, 3] = xy
+        full[:, 3, 5] = full[:, 5, 3] = xz
+        full[:, 4, 5] = full[:, 5, 4] = yz
+        n = len(xx)
+        return sp.bsr_matrix((full, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
+
+    def to_sparse(self) -> sp.csr_matrix:
+        """See `DelassusOperator`."""
+        d = self.jacobian()
+        return (d @ self.inverse_mass() @ d.T).tocsr()
+
+
+class MatrixOperator:
+    """N as a symmetric sparse matrix, dim (2 or 3) rows a contact."""
+
+    def __init__(self, matrix: sp.spmatrix, dim: int, backend: ModuleType) -> None:
+        where = "MatrixOperator"
+        if dim not in (2, 3):
+            raise ProblemError(message(where + ".dim", "must be 2 or 3", dim, "Normal first, then the tangents."))
+        w = sp.csr_matrix(matrix, dtype=np.float64)
+        if w.shape[0] != w.shape[1] or w.shape[0] % dim:
+            raise ProblemError(message(where + ".matrix", f"must be square with a multiple of {dim} rows", w.shape,
+                                       "Check the dimension of the problem."))
+        if not np.all(np.isfinite(w.data)):
+            raise ProblemError(message(where + ".matrix", "must be finite", "NaN or infinity", "Check the input."))
+        asymmetry = abs(w - w.T).max() if w.nnz else 0.0
+        if asymmetry > 1e-12 * max(abs(w).max() if w.nnz else 0.0, 1e-300):
+            raise ProblemError(message(where + ".matrix", "must be symmetric", f"asymmetry {asymmetry:g}",
+                                       "Use (W + W^T) / 2."))
+        self.matrix, self.dim, self.backend = w, dim, backend
+        self.count = w.shape[0] // dim
+        self.arrays = MatrixArrays(
+            self.count, dim, w.indptr.astype(np.int64), (w.indices // dim).astype(np.int32),
+            (w.indices % dim).astype(np.int32), w.data.astype(np.float64))
+
+    def product(self, x: np.ndarray, out: np.ndarray) -> None:
+        """See `DelassusOperator`."""
+        self.backend.matrix_product(self.arrays, x, out)
+
+    def diagonal_blocks(self, out: np.ndarray) -> None:
+        """See `DelassusOperator`."""
+        a = self.arrays
+        self.backend.matrix_diagonal(a.count, a.dim, a.start, a.contact, a.component, a.value, out)
+
+    def scaled(self, scale: np.ndarray) -> MatrixOperator:
+        """See `DelassusOperator`."""
+        rows = np.ones((self.count, self.dim))
+        rows[:, 0] = scale[0, : self.count]
+        rows[:, 1:] = scale[1, : self.count, None]
+        s = rows.ravel()
+        new = object.__new__(MatrixOperator)
+        new.dim, new.backend, new.count = self.dim, self.backend, self.count
+        a = self.arrays
+        row = np.repeat(np.arange(len(s)), np.diff(a.start))
+        value = a.value * s[row] * s[a.dim * a.contact.astype(np.int64) + a.component]
+        new.arrays = a._replace(value=value)
+        new.matrix = sp.csr_matrix((value, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape)
+        return new
+
+    def to_sparse(self) -> sp.csr_matrix:
+        """See `DelassusOperator`."""
+        return self.matrix

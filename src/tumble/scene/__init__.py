@@ -1,0 +1,1 @@
+"""Scenes: materials, shapes, bodies, packings and scene files. No compiled code here."""

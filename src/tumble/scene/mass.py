@@ -1,0 +1,105 @@
+"""Mass, centre and inertia of a body made of placed shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import checks
+from ..errors import SceneError, message
+from . import rotation
+from .shapes import HalfSpace, Placed
+
+__all__ = ["MassProperties", "mass_properties"]
+
+
+@dataclass(frozen=True)
+class MassProperties:
+    """Mass [kg], centre (3,) [m], principal moments (3,) [kg m^2] and axes (4,), in the frame the user gave."""
+
+    mass: float
+    center: np.ndarray
+    moments: np.ndarray
+    axes: np.ndarray
+
+
+def mass_properties(
+    where: str,
+    shapes: Sequence[Placed],
+    *,
+    mass: float | None,
+    density: float | None,
+    inertia: object = None,
+) -> MassProperties:
+    """From a density [kg/m^3] or a mass [kg] spread evenly over the shapes (where shapes overlap, both count).
+
+    inertia: principal moments (3,) or a tensor (3, 3) about the centre of mass in the user's axes [kg m^2]; it
+    replaces the computed one and needs `mass`.
+    """
+    if (mass is None) == (density is None):
+        raise SceneError(
+            message(where, "needs either mass or density", f"mass={mass}, density={density}", "Give exactly one of them.")
+        )
+    if any(isinstance(p.shape, HalfSpace) for p in shapes):
+        raise SceneError(
+            message(where, "a HalfSpace has no finite mass", "HalfSpace on a dynamic body",
+                    "Use add_static or add_kinematic, or a Box.")
+        )
+    volumes = np.array([p.shape.volume for p in shapes])
+    centers = np.array([p.position for p in shapes])
+    if mass is not None:
+        total = checks.number(where + ".mass", mass, above=0.0, unit="kg", error=SceneError)
+        masses = total * volumes / volumes.sum()
+    else:
+        rho = checks.number(where + ".density", density, above=0.0, unit="kg/m^3", error=SceneError)
+        masses = rho * volumes
+        total = float(masses.sum())
+    center = masses @ centers / total
+    if inertia is not None:
+        if mass is None:
+            raise SceneError(message(where, "inertia needs mass", "density", "Give mass together with inertia."))
+        tensor = _given_inertia(where, inertia)
+    else:
+        tensor = np.zeros((3, 3))
+        for m, p in zip(masses, shapes):
+            turn = rotation.matrix(np.array(p.orientation))
+            arm = np.array(p.position) - center
+            tensor += turn @ np.diag(m * p.shape.unit_inertia) @ turn.T
+            tensor += m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    moments, axes = principal_axes(tensor)
+    return MassProperties(total, center, moments, axes)
+
+
+def principal_axes(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Moments (3,) and axes (4,) of a symmetric tensor; a diagonal one keeps the frame it has."""
+    off = np.abs(tensor - np.diag(np.diag(tensor))).max()
+    if off <= 1e-14 * np.abs(tensor).max():
+        return np.diag(tensor).copy(), rotation.IDENTITY.copy()
+    moments, vectors = np.linalg.eigh(tensor)
+    if np.linalg.det(vectors) < 0:
+        vectors[:, 2] *= -1.0
+    return moments, rotation.from_matrix(vectors)
+
+
+def _given_inertia(where: str, inertia: object) -> np.ndarray:
+    where += ".inertia"
+    if np.ndim(inertia) == 1:
+        tensor = np.diag(checks.array(where, inertia, (3,)))
+    else:
+        tensor = checks.array(where, inertia, (3, 3))
+        if np.abs(tensor - tensor.T).max() > 1e-9 * np.abs(tensor).max():
+            raise SceneError(message(where, "must be symmetric", tensor.tolist(), "Average it with its transpose."))
+        tensor = 0.5 * (tensor + tensor.T)
+    moments = np.linalg.eigvalsh(tensor)
+    if moments[0] <= 0.0:
+        raise SceneError(
+            message(where, "must have principal moments > 0 kg m^2", moments.tolist(), "Check signs and units.")
+        )
+    if moments[0] + moments[1] < moments[2] * (1 - 1e-9):
+        raise SceneError(
+            message(where, "no principal moment may exceed the sum of the others", moments.tolist(),
+                    "No solid body has such an inertia.")
+        )
+    return tensor

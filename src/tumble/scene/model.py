@@ -1,0 +1,186 @@
+"""What a scene is made of (Model, frozen) and where everything is (State)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..checks import nearest
+from ..errors import SceneError, message
+from . import rotation
+from .materials import Material
+from .motion import Motion
+
+__all__ = ["ContactMemory", "ForceCallback", "Model", "State"]
+
+ForceCallback = Callable[[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""force(time, position (n,3), orientation (n,4), velocity (n,3), angular_velocity (n,3)) -> force [N], torque [N m]
+
+Called once a step with whole arrays (body frames as the user gave them, world axes); both results are (n, 3), the
+torque about the centre of mass in world axes.
+"""
+
+
+@dataclass
+class ContactMemory:
+    """What contacts must remember from one step to the next, sorted by key. Columns have one entry a contact."""
+
+    uid_a: np.ndarray
+    """(k,) int64"""
+    uid_b: np.ndarray
+    """(k,) int64"""
+    feature: np.ndarray
+    """(k,) int64"""
+    impulse: np.ndarray
+    """(3, k) impulse on B in world axes [N s]"""
+
+    @classmethod
+    def empty(cls) -> ContactMemory:
+        """No contact yet."""
+        none = np.zeros(0, np.int64)
+        return cls(none, none.copy(), none.copy(), np.zeros((3, 0)))
+
+    def copy(self) -> ContactMemory:
+        """An independent copy."""
+        return ContactMemory(self.uid_a.copy(), self.uid_b.copy(), self.feature.copy(), self.impulse.copy())
+
+
+@dataclass
+class State:
+    """Everything a restart needs. Frames are those of the centre of mass and the principal axes.
+
+    Use `Simulation.positions()` and its sisters for the frames the user gave.
+    """
+
+    time: float
+    """[s]"""
+    step: int
+    position: np.ndarray
+    """(n, 3) centres of mass [m]"""
+    orientation: np.ndarray
+    """(n, 4) principal axes, (w, x, y, z)"""
+    velocity: np.ndarray
+    """(n, 3) of the centre of mass [m/s]"""
+    spin: np.ndarray
+    """(n, 3) angular velocity in principal body axes [rad/s]"""
+    memory: ContactMemory = field(default_factory=ContactMemory.empty)
+
+    def copy(self) -> State:
+        """An independent copy."""
+        return State(self.time, self.step, self.position.copy(), self.orientation.copy(), self.velocity.copy(),
+                     self.spin.copy(), self.memory.copy())
+
+    def sha256(self) -> str:
+        """Hash of time, poses and velocities, bit for bit."""
+        digest = hashlib.sha256(np.float64(self.time).tobytes())
+        for array in (self.position, self.orientation, self.velocity, self.spin):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Model:
+    """A frozen scene as flat arrays: n bodies, m shapes. Made by `SceneBuilder.build`."""
+
+    gravity: np.ndarray
+    body_kind: np.ndarray
+    """(n,) int8, `BodyKind`"""
+    body_uid: np.ndarray
+    """(n,) int64, never reused"""
+    body_mass: np.ndarray
+    """(n,) [kg], 0 for bodies that are not dynamic"""
+    body_inertia: np.ndarray
+    """(n, 3) principal moments [kg m^2]"""
+    body_inverse_mass: np.ndarray
+    """(n, 3) per world axis [1/kg], 0 where locked"""
+    body_locked: np.ndarray
+    """(n, 6) bool: translation and rotation about the world axes"""
+    body_center: np.ndarray
+    """(n, 3) centre of mass in the user's frame [m]"""
+    body_axes: np.ndarray
+    """(n, 4) principal axes in the user's frame"""
+    body_force: np.ndarray
+    """(n, 3) constant force [N], world axes"""
+    body_torque: np.ndarray
+    """(n, 3) constant torque [N m], world axes"""
+    body_group: np.ndarray
+    """(n,) uint32 bits: the collision groups the body is in"""
+    body_mask: np.ndarray
+    """(n,) uint32 bits: the groups it collides with"""
+    body_size: np.ndarray
+    """(n,) smallest half-extent of its shapes [m]"""
+    shape_kind: np.ndarray
+    """(m,) int8, `ShapeKind`"""
+    shape_body: np.ndarray
+    """(m,) int32"""
+    shape_local: np.ndarray
+    """(m,) int32: the shape's number on its body"""
+    shape_parameters: np.ndarray
+    """(m, 3)"""
+    shape_position: np.ndarray
+    """(m, 3) in the body's principal frame [m]"""
+    shape_orientation: np.ndarray
+    """(m, 4)"""
+    shape_material: np.ndarray
+    """(m,) int32"""
+    shape_bound: np.ndarray
+    """(m,) radius of the bounding sphere [m]"""
+    shape_smallest: np.ndarray
+    """(m,) smallest half-extent [m]"""
+    materials: tuple[Material, ...]
+    friction: np.ndarray
+    """(k, k) coefficient for every pair of materials"""
+    excluded: np.ndarray
+    """(e,) int64 sorted, a * 2^32 + b for pairs of bodies a < b that never collide"""
+    names: tuple[tuple[str, int, int], ...]
+    """(name, first body, count)"""
+    motions: Mapping[int, Motion]
+    """Prescribed motion of a kinematic body, by index"""
+    forces: tuple[ForceCallback, ...]
+    initial: State
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @property
+    def body_count(self) -> int:
+        """Number of bodies n."""
+        return len(self.body_kind)
+
+    @property
+    def shape_count(self) -> int:
+        """Number of shapes m."""
+        return len(self.shape_kind)
+
+    def bodies(self, name: str) -> np.ndarray:
+        """Indices of the body or bodies with this name; "grains[3]" is one of the many named "grains"."""
+        match = re.fullmatch(r"(.+)\[(\d+)\]", name)
+        for known, first, count in self.names:
+            if known == name:
+                return np.arange(first, first + count)
+            if match and known == match[1] and int(match[2]) < count:
+                return np.array([first + int(match[2])])
+        raise SceneError(message("Model.bodies", "unknown body", repr(name), nearest(name, [n for n, _, _ in self.names])))
+
+    def name(self, body: int) -> str:
+        """Name of the body with this index."""
+        for known, first, count in self.names:
+            if first <= body < first + count:
+                return known if count == 1 else f"{known}[{body - first}]"
+        raise SceneError(message("Model.name", f"index must be in 0..{self.body_count - 1}", body, "Count from 0."))
+
+    def user_pose(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """Position (n, 3) and orientation (n, 4) of the frames the user gave."""
+        orientation = rotation.multiply(state.orientation, rotation.conjugate(self.body_axes))
+        return state.position - rotation.rotate(orientation, self.body_center), orientation
+
+    def centered_pose(self, position: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The inverse of `user_pose`."""
+        return (position + rotation.rotate(orientation, self.body_center),
+                rotation.multiply(orientation, self.body_axes))

@@ -1,0 +1,1 @@
+"""Stepping: one step, and simulations made of many."""

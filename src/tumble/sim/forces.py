@@ -1,0 +1,80 @@
+"""Contact forces of a step: per contact, summed per body and per pair of bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..scene.model import Model
+from .stepper import StepResult
+
+__all__ = ["ContactForces"]
+
+
+@dataclass(frozen=True)
+class ContactForces:
+    """Copies of the contacts of one step (k contacts). Forces act on body b; body a feels the opposite."""
+
+    model: Model
+    body_a: np.ndarray
+    """(k,)"""
+    body_b: np.ndarray
+    """(k,)"""
+    point: np.ndarray
+    """(k, 3) where the force acts [m]"""
+    normal: np.ndarray
+    """(k, 3) from a to b"""
+    gap: np.ndarray
+    """(k,) at the start of the step [m]"""
+    impulse: np.ndarray
+    """(k, 3) on b in world axes [N s]"""
+    force: np.ndarray
+    """(k, 3) mean over the step, impulse / dt [N]"""
+    arm_a: np.ndarray
+    """(k, 3) from a's centre of mass to the point [m]"""
+    arm_b: np.ndarray
+    """(k, 3)"""
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+    def per_body(self) -> tuple[np.ndarray, np.ndarray]:
+        """Force (n, 3) [N] and torque about the centre of mass (n, 3) [N m] on every body, world axes."""
+        n = self.model.body_count
+        force, torque = np.zeros((n, 3)), np.zeros((n, 3))
+        np.add.at(force, self.body_b, self.force)
+        np.add.at(force, self.body_a, -self.force)
+        np.add.at(torque, self.body_b, np.cross(self.arm_b, self.force))
+        np.add.at(torque, self.body_a, -np.cross(self.arm_a, self.force))
+        return force, torque
+
+    def on(self, bodies: int | str | np.ndarray, *, by: int | str | np.ndarray | None = None) -> np.ndarray:
+        """Total force (3,) on some bodies (indices or a name), from all others or only from those in `by` [N]."""
+        target = self._mask(bodies)
+        source = ~target if by is None else self._mask(by)
+        on_b = target[self.body_b] & source[self.body_a]
+        on_a = target[self.body_a] & source[self.body_b]
+        return self.force[on_b].sum(axis=0) - self.force[on_a].sum(axis=0)
+
+    def per_pair(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of bodies (p, 2) in contact and the total force (p, 3) of the first on the second [N]."""
+        pairs, inverse = np.unique(np.stack([self.body_a, self.body_b], axis=1), axis=0, return_inverse=True)
+        force = np.zeros((len(pairs), 3))
+        np.add.at(force, np.ravel(inverse), self.force)
+        return pairs, force
+
+    def _mask(self, bodies: int | str | np.ndarray) -> np.ndarray:
+        mask = np.zeros(self.model.body_count, bool)
+        mask[self.model.bodies(bodies) if isinstance(bodies, str) else np.atleast_1d(bodies)] = True
+        return mask
+
+
+def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces:
+    """Copies out of a step's buffers."""
+    c, k = result.contacts, result.contacts.count
+    g = result.problem.operator.arrays.geometry[:, :k]
+    impulse = np.einsum("rdk,rk->kd", g[:9].reshape(3, 3, k), result.solution.impulse[:, :k])
+    return ContactForces(
+        model, c.body_a[:k].copy(), c.body_b[:k].copy(), c.point[:, :k].T.copy(), c.normal[:, :k].T.copy(),
+        c.gap[:k].copy(), impulse, impulse / dt, g[9:12].T.copy(), g[12:15].T.copy())

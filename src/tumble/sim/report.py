@@ -1,0 +1,76 @@
+"""What a step says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from ..enums import Law, Status
+
+__all__ = ["REPORT_COLUMNS", "STAGES", "StepReport"]
+
+STAGES = ("predict", "place", "broad", "narrow", "assemble", "solve", "advance")
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """Figures of one step. SI units; residuals and certificate as in `Residuals`."""
+
+    step: int
+    time: float
+    """At the end of the step [s]"""
+    contacts: int
+    iterations: int
+    natural_map: float
+    residual_eq25: float
+    complementarity_error: float
+    """max |g_n u_n| [J]"""
+    penetration_speed: float
+    """Largest closing speed left beyond the gap [m/s]"""
+    certificate_energy: float
+    """[J]"""
+    certificate_shift: float
+    """[m]"""
+    objective: float
+    kinetic_energy: float
+    """[J]"""
+    potential_energy: float
+    """[J]"""
+    work_normal: float
+    """Of the normal impulses: impacts, and the recovery of overlaps [J]"""
+    work_friction: float
+    """[J]"""
+    work_external: float
+    """Of forces and torques other than gravity [J]"""
+    work_driven: float
+    """Put in by bodies of prescribed motion [J]"""
+    energy_defect: float
+    """Change of kinetic and potential energy minus all works: what the scheme itself makes, O(h) in sum [J]"""
+    largest_overlap: float
+    """At the start of the step [m]"""
+    largest_speed: float
+    """[m/s]"""
+    warm_started: int
+    """Contacts that were there a step ago"""
+    products: int
+    converged: bool
+    law: Law = field(default=Law.COULOMB)
+    """The law that was solved"""
+    solver: str = ""
+    status: Status = Status.CONVERGED
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time of each stage [s]"""
+
+    @property
+    def total_energy(self) -> float:
+        """Kinetic and potential [J]."""
+        return self.kinetic_energy + self.potential_energy
+
+
+_TEXT = ("law", "solver", "status", "seconds")
+REPORT_COLUMNS = tuple(f.name for f in fields(StepReport) if f.name not in _TEXT) + tuple(f"seconds_{s}" for s in STAGES)
+
+
+def report_row(report: StepReport) -> list[float]:
+    """The numbers of a report in the order of REPORT_COLUMNS."""
+    numbers = [float(getattr(report, f.name)) for f in fields(StepReport) if f.name not in _TEXT]
+    return numbers + [report.seconds.get(s, 0.0) for s in STAGES]

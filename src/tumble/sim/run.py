@@ -1,0 +1,213 @@
+"""Many steps: progress, recording, checkpoints, and what to do when a step fails."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import checks
+from ..errors import BlowUpError, FileError, OptionsError, TumbleError, message
+from ..observe.checkpoint import write_checkpoint
+from ..observe.trajectory import TrajectoryWriter
+from ..options import Save
+from ..version import __version__
+from .report import REPORT_COLUMNS, StepReport, report_row
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+__all__ = ["NotConvergedError", "RunResult"]
+
+
+class NotConvergedError(TumbleError):
+    """A step of a strict run did not reach the tolerance. The command line turns it into exit code 3."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did."""
+
+    steps: int
+    time: float
+    """Simulated time at the end [s]"""
+    seconds: float
+    """Wall time [s]"""
+    unconverged: int
+    """Steps that did not reach the tolerance"""
+    reports: dict[str, np.ndarray]
+    """One array (steps,) for each column of the reports"""
+    path: Path | None
+    frames: int
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        if self.steps == 0:
+            return f"0 steps: the state is already at {self.time:g} s"
+        r = self.reports
+        stages = {c.removeprefix("seconds_"): float(v.sum()) for c, v in r.items() if c.startswith("seconds_")}
+        total = sum(stages.values()) or 1.0
+        lines = [
+            f"{self.steps} steps to t = {self.time:g} s in {self.seconds:.2f} s "
+            f"({1e3 * self.seconds / self.steps:.3g} ms a step)",
+            f"contacts {int(r['contacts'][-1])} (most {int(r['contacts'].max())}), "
+            f"iterations {r['iterations'].mean():.0f} a step, "
+            f"largest overlap {r['largest_overlap'].max():.3g} m",
+            f"natural map {np.median(r['natural_map']):.2g} (median), {r['natural_map'].max():.2g} (worst); "
+            f"certificate: energy {r['certificate_energy'].max():.2g} J, gap shift {r['certificate_shift'].max():.2g} m",
+            "time: " + ", ".join(f"{k} {100 * v / total:.0f} %" for k, v in stages.items()),
+        ]
+        if self.unconverged:
+            lines.append(f"{self.unconverged} of {self.steps} steps did not reach the tolerance: raise max_iterations, "
+                         "loosen the tolerance or shorten dt")
+        if self.path is not None:
+            lines.append(f"{self.frames} frames in {self.path}")
+        return "\n".join(lines)
+
+
+def run(sim: Simulation, *, until: float, save: Save | None, progress: bool | None, strict: bool, resume: bool) -> RunResult:
+    """See `Simulation.run`."""
+    checks.number("Simulation.run.until", until, at_least=0.0, unit="s")
+    checks.flag("Simulation.run.strict", strict)
+    if save is not None and not isinstance(save, Save):
+        raise OptionsError(message("Simulation.run.save", "must be a Save", repr(save), "For example Save(path='run.h5')."))
+    if resume and save is None:
+        raise OptionsError(message("Simulation.run.resume", "needs save", None, "Give the file to continue."))
+    writer = _open(sim, save, resume) if save is not None else None
+    dt = sim.options.dt
+    target = sim.state.step + max(0, int(np.ceil((until - sim.time) / dt - 1e-6)))
+    rows: list[list[float]] = []
+    unconverged, start = 0, time.perf_counter()
+    finished = False
+    try:
+        with _Bar(progress, target - sim.state.step) as bar:
+            while sim.state.step < target:
+                report = sim.step()
+                rows.append(report_row(report))
+                unconverged += not report.converged
+                if writer is not None:
+                    writer.append_report(rows[-1])
+                    if sim.state.step % save.every == 0 or sim.state.step == target:
+                        _frame(sim, writer, save, last=sim.state.step == target)
+                bar.update(report, unconverged)
+                if strict and not report.converged:
+                    raise NotConvergedError(message(
+                        f"step {report.step}", f"the {report.solver} solver must reach its tolerance",
+                        f"natural map {report.natural_map:.2g} after {report.iterations} iterations",
+                        f"Status {report.status}: {report.status.advice}."))
+        finished = True
+    except BlowUpError as cause:
+        if save is not None:
+            path = dump_failure(sim, save.path)
+            raise BlowUpError(f"{cause} State and problem are in {path}.") from cause
+        raise
+    finally:
+        if writer is not None:
+            if not finished and rows:
+                _frame(sim, writer, save, last=True)
+            writer.close(finished=finished)
+    table = np.array(rows).reshape(len(rows), len(REPORT_COLUMNS))
+    return RunResult(len(rows), sim.time, time.perf_counter() - start, unconverged,
+                     {c: table[:, i].copy() for i, c in enumerate(REPORT_COLUMNS)}, save.path if save else None,
+                     writer.frames if writer else 0)
+
+
+def checkpoint_path(path: Path) -> Path:
+    """Where the checkpoint of a run file lies: run.h5 -> run.checkpoint.h5."""
+    return path.with_suffix(".checkpoint" + (path.suffix or ".h5"))
+
+
+def _open(sim: Simulation, save: Save, resume: bool) -> TrajectoryWriter:
+    if resume:
+        if not checkpoint_path(save.path).exists():
+            raise FileError(message(str(checkpoint_path(save.path)), "must exist to resume", "no such file",
+                                    "Run once without --resume."))
+        sim.load_checkpoint(checkpoint_path(save.path))
+        return TrajectoryWriter.reopen(save.path, model=sim.model, step=sim.state.step)
+    options = {"step": asdict(sim.options), "save": {"every": save.every, "fields": list(save.fields)},
+               "solver": {"name": sim.solver.name, **(asdict(sim.solver) if is_dataclass(sim.solver) else {})}}
+    writer = TrajectoryWriter(save.path, model=sim.model, fields=save.fields, report_columns=REPORT_COLUMNS,
+                              attributes={"tumble_version": __version__, "options": json.dumps(options, default=str),
+                                          "dt": sim.options.dt, "law": str(sim.options.law),
+                                          "solver": str(sim.solver.name)})
+    _frame(sim, writer, save, last=True)
+    return writer
+
+
+def _frame(sim: Simulation, writer: TrajectoryWriter, save: Save, *, last: bool) -> None:
+    """Record the state, and a checkpoint when one is due. The frame comes first: a checkpoint without its frame could
+    not be resumed, a frame after the checkpoint is simply written again."""
+    contacts = None
+    if "contacts" in save.fields and sim.last is not None:
+        contacts = sim.contact_forces()
+    writer.append_frame(sim.state, contacts)
+    if last or writer.frames % save.checkpoint_every == 0:
+        sim.save_checkpoint(checkpoint_path(save.path))
+
+
+def dump_failure(sim: Simulation, path: Path) -> Path:
+    """The state before the failed step, and that step's contacts and problem, beside the run file."""
+    import h5py
+
+    out = path.with_suffix(".failure" + (path.suffix or ".h5"))
+    write_checkpoint(out, sim.state, attributes={"dt": sim.options.dt, "law": str(sim.options.law)})
+    result = sim.last
+    if result is not None:
+        k = result.contacts.count
+        with h5py.File(out, "a") as file:
+            group = file.create_group("problem")
+            group["body_a"], group["body_b"] = result.contacts.body_a[:k], result.contacts.body_b[:k]
+            group["gap"], group["friction"] = result.contacts.gap[:k], result.contacts.friction[:k]
+            group["bias"], group["impulse"] = result.problem.bias[:, :k], result.solution.impulse[:, :k]
+            group["geometry"] = result.problem.operator.arrays.geometry[:, :k]
+            group["inverse_mass"] = result.problem.operator.arrays.inverse_mass
+            group["inverse_inertia"] = result.problem.operator.arrays.inverse_inertia
+    return out
+
+
+class _Bar:
+    """A progress bar with rate, time left, contacts and residual; silent without a terminal or without rich."""
+
+    def __init__(self, wanted: bool | None, steps: int) -> None:
+        self._progress: Any = None
+        self._steps, self._shown = steps, 0.0
+        if (sys.stderr.isatty() if wanted is None else wanted) and steps > 0:
+            try:
+                from rich.console import Console
+                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            except ImportError:
+                return
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(), TextColumn("{task.fields[info]}"), console=Console(stderr=True))
+
+    def __enter__(self) -> _Bar:
+        if self._progress is not None:
+            self._progress.start()
+            self._task = self._progress.add_task("steps", total=self._steps, rate="", info="")
+            self._start, self._done = time.perf_counter(), 0
+        return self
+
+    def update(self, report: StepReport, unconverged: int) -> None:
+        """Show a step."""
+        if self._progress is None:
+            return
+        self._done += 1
+        now = time.perf_counter()
+        if now - self._shown < 0.1 and self._done < self._steps:
+            return
+        self._shown = now
+        info = f"t {report.time:.4g} s  {report.contacts} contacts  residual {report.natural_map:.1e}"
+        if unconverged:
+            info += f"  {unconverged} unconverged"
+        self._progress.update(self._task, completed=self._done, info=info,
+                              rate=f"{self._done / (now - self._start):.0f} steps/s")
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()

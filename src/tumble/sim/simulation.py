@@ -1,0 +1,288 @@
+"""A simulation: a model, a state, options and a solver, stepped, recorded and asked for forces."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from .. import checks
+from ..backends import cpu
+from ..enums import BodyKind
+from ..errors import BlowUpError, OptionsError, TumbleWarning, message
+from ..kernels import jit
+from ..observe.checkpoint import read_checkpoint, write_checkpoint
+from ..options import Save, StepOptions
+from ..scene import rotation
+from ..scene.model import Model, State
+from ..solve.apgd import SolverAPGD
+from ..solve.base import Solver
+from .forces import ContactForces, contact_forces
+from .report import StepReport
+from .run import RunResult, run
+from .stepper import StepResult, Workspace, step
+
+__all__ = ["Simulation"]
+
+PARALLEL_FROM = 800
+"""Bodies or contacts from which more than one thread pays."""
+DEEP = 0.01
+"""An overlap at the start beyond this part of the smaller shape is warned about."""
+
+
+class Simulation:
+    """Steps a model.
+
+    options: `StepOptions` (at least dt). solver: any `Solver`; `SolverAPGD()` if left out. threads: None takes all that
+    Numba has; results do not depend on it.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        options: StepOptions,
+        solver: Solver | None = None,
+        threads: int | None = None,
+        backend: ModuleType = cpu,
+    ) -> None:
+        if not isinstance(model, Model):
+            raise OptionsError(message("Simulation.model", "must be a Model", type(model).__name__,
+                                       "Call build() on the SceneBuilder."))
+        if not isinstance(options, StepOptions):
+            raise OptionsError(message("Simulation.options", "must be StepOptions", repr(options),
+                                       "For example StepOptions(dt=1e-3)."))
+        if solver is not None and not hasattr(solver, "solve"):
+            raise OptionsError(message("Simulation.solver", "must have a solve method", repr(solver),
+                                       "For example SolverAPGD(tolerance=1e-6)."))
+        self.model, self.options, self.backend = model, options, backend
+        self.solver: Solver = SolverAPGD() if solver is None else solver
+        self.threads = _threads(threads)
+        self.state = model.initial.copy()
+        self._work = Workspace(model, backend)
+        self._safe = self.state.copy()
+        self._size = model.shape_count
+        self._warned: set[str] = set()
+        self.last: StepResult | None = None
+        """The last step's contacts, problem and solution, valid until the next step"""
+        self.unconverged = 0
+        """Steps so far that did not reach the solver's tolerance"""
+
+    # ------------------------------------------------------------------ stepping
+
+    def step(self) -> StepReport:
+        """Take one step. A blow-up raises and leaves the state as it was before the step."""
+        self._remember_state()
+        before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
+        compiled = jit.compile_log.kernels
+        jit.compile_log.announce = _say_compiling
+        try:
+            result = step(self.model, self.state, self.options, solver=self.solver, work=self._work)
+        finally:
+            jit.compile_log.announce = None
+            jit.set_threads(before)
+        if jit.compile_log.kernels > compiled:
+            _say_compiled(jit.compile_log.kernels - compiled)
+        self.last = result
+        self._size = max(self.model.shape_count, result.contacts.count)
+        self.unconverged += not result.report.converged
+        self._check(result)
+        return result.report
+
+    def run(
+        self,
+        *,
+        until: float,
+        save: Save | None = None,
+        progress: bool | None = None,
+        strict: bool = False,
+        resume: bool = False,
+    ) -> RunResult:
+        """Step to the time `until` [s].
+
+        save: record a trajectory. progress: show a bar (None: if the terminal can). strict: raise at the first step
+        that does not converge. resume: go on with the file and checkpoint of `save` instead of starting them anew.
+        """
+        return run(self, until=until, save=save, progress=progress, strict=strict, resume=resume)
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def time(self) -> float:
+        """[s]"""
+        return self.state.time
+
+    def positions(self) -> np.ndarray:
+        """(n, 3) positions of the bodies' frames [m]."""
+        return self.model.user_pose(self.state)[0]
+
+    def orientations(self) -> np.ndarray:
+        """(n, 4) orientations of the bodies' frames (w, x, y, z)."""
+        return self.model.user_pose(self.state)[1]
+
+    def velocities(self) -> np.ndarray:
+        """(n, 3) velocities of the centres of mass [m/s]."""
+        return self.state.velocity.copy()
+
+    def angular_velocities(self) -> np.ndarray:
+        """(n, 3) in world axes [rad/s]."""
+        return rotation.rotate(self.state.orientation, self.state.spin)
+
+    def get_state(self) -> State:
+        """A copy of the whole state; `set_state` brings it back bit for bit."""
+        return self.state.copy()
+
+    def set_state(
+        self,
+        state: State | None = None,
+        *,
+        position: Sequence | None = None,
+        orientation: Sequence | None = None,
+        velocity: Sequence | None = None,
+        angular_velocity: Sequence | None = None,
+    ) -> None:
+        """Set the whole state, or some of the bodies' frames and velocities (arrays over all bodies)."""
+        n = self.model.body_count
+        if state is not None:
+            for field, width in (("position", 3), ("orientation", 4), ("velocity", 3), ("spin", 3)):
+                checks.array(f"set_state.state.{field}", getattr(state, field), (n, width), error=OptionsError)
+            self.state = state.copy()
+        p, q = self.model.user_pose(self.state)
+        spin = self.angular_velocities()
+        if position is not None:
+            p = checks.array("set_state.position", position, (n, 3), error=OptionsError)
+        if orientation is not None:
+            q = checks.quaternions("set_state.orientation", orientation, n, error=OptionsError)
+        if position is not None or orientation is not None:
+            self.state.position, self.state.orientation = self.model.centered_pose(p, q)
+        if velocity is not None:
+            self.state.velocity = checks.array("set_state.velocity", velocity, (n, 3), error=OptionsError)
+        if angular_velocity is not None:
+            spin = checks.array("set_state.angular_velocity", angular_velocity, (n, 3), error=OptionsError)
+        if orientation is not None or angular_velocity is not None:
+            self.state.spin = np.ascontiguousarray(
+                rotation.rotate(rotation.conjugate(self.state.orientation), spin))
+
+    def copy(self) -> Simulation:
+        """An independent simulation in the same state."""
+        other = Simulation(self.model, options=self.options, solver=self.solver, threads=self.threads,
+                           backend=self.backend)
+        other.state = self.state.copy()
+        other.unconverged = self.unconverged
+        other._warned = set(self._warned)
+        other._size = self._size
+        return other
+
+    def save_checkpoint(self, path: str | Path) -> None:
+        """Write all that a restart needs; replaces the file at once or not at all."""
+        write_checkpoint(path, self.state, attributes={"dt": self.options.dt, "law": str(self.options.law),
+                                                       "bodies": self.model.body_count,
+                                                       "unconverged": self.unconverged})
+
+    def load_checkpoint(self, path: str | Path) -> None:
+        """Continue from a checkpoint of the same scene, bit for bit."""
+        state, attributes = read_checkpoint(path)
+        if len(state.position) != self.model.body_count:
+            raise OptionsError(message(str(path), f"must be a checkpoint of {self.model.body_count} bodies",
+                                       f"{len(state.position)} bodies", "Use the scene that wrote it."))
+        if float(attributes.get("dt", self.options.dt)) != self.options.dt:
+            raise OptionsError(message(str(path), f"was written with dt {attributes['dt']}", self.options.dt,
+                                       "Use the same step size to continue."))
+        self.state = state
+        self.unconverged = int(attributes.get("unconverged", 0))
+        self._warned.add("overlap")
+
+    # ------------------------------------------------------------------ forces
+
+    def contact_forces(self) -> ContactForces:
+        """Contacts of the last step with their forces."""
+        if self.last is None:
+            raise OptionsError(message("Simulation.contact_forces", "needs a step first", "0 steps", "Call step()."))
+        return contact_forces(self.model, self.last, self.options.dt)
+
+    # ------------------------------------------------------------------ watchdogs
+
+    def _remember_state(self) -> None:
+        s, k = self.state, self._safe
+        for field in ("position", "orientation", "velocity", "spin"):
+            np.copyto(getattr(k, field), getattr(s, field))
+        k.time, k.step, k.memory = s.time, s.step, s.memory
+
+    def _check(self, result: StepResult) -> None:
+        report = result.report
+        if result.not_finite or not np.isfinite(report.kinetic_energy) or report.largest_speed > self.options.speed_limit:
+            failed = self.state.copy()
+            self.state = self._safe.copy()
+            raise blow_up(self.model, failed, result, self.options.speed_limit)
+        if "overlap" not in self._warned:
+            self._warned.add("overlap")
+            self._warn_overlap(result)
+        if "travel" not in self._warned:
+            self._warn_travel()
+
+    def _warn_overlap(self, result: StepResult) -> None:
+        c = result.contacts
+        depth = -c.gap[: c.count]
+        deep = depth > DEEP * c.size[: c.count]
+        if np.any(deep):
+            worst = int(np.argmax(np.where(deep, depth, -np.inf)))
+            names = self.model.name(int(c.body_a[worst])), self.model.name(int(c.body_b[worst]))
+            warnings.warn(message(
+                "Simulation", f"{int(deep.sum())} contacts start overlapping by more than 1 % of a body",
+                f"deepest {depth[worst]:.3g} m between '{names[0]}' and '{names[1]}'",
+                "They are pushed apart gently (StepOptions.recovery_speed); start the bodies apart to avoid it."),
+                TumbleWarning, stacklevel=4)
+
+    def _warn_travel(self) -> None:
+        m, partial = self.model, self._work.body_partial
+        self.backend.largest_travel(m.body_kind, m.body_size, self.state.velocity, self.options.dt, partial)
+        worst = int(np.argmax(partial[:, 0]))
+        ratio, body = partial[worst, 0], int(partial[worst, 1])
+        if ratio > 2.0:
+            self._warned.add("travel")
+            speed = float(np.linalg.norm(self.state.velocity[body]))
+            warnings.warn(message(
+                "Simulation", "a body moves more than its size in a step",
+                f"'{m.name(body)}' at {speed:.3g} m/s moves {ratio / 2.0:.3g} diameters",
+                f"It will not pass through others, but shorten dt below {2.0 * m.body_size[body] / speed:.2g} s for "
+                "accuracy. This is said once."), TumbleWarning, stacklevel=4)
+
+
+def blow_up(model: Model, failed: State, result: StepResult, limit: float) -> BlowUpError:
+    """The error for a state that left every bound, naming the worst body."""
+    finite = (np.isfinite(failed.position).all(axis=1) & np.isfinite(failed.velocity).all(axis=1)
+              & np.isfinite(failed.spin).all(axis=1))
+    speed = np.where(finite, np.linalg.norm(np.where(finite[:, None], failed.velocity, 0.0), axis=1), np.inf)
+    worst = int(np.argmax(np.where(model.body_kind == BodyKind.DYNAMIC, speed, -1.0)))
+    rule = f"every body must stay finite and slower than {limit:g} m/s"
+    value = f"'{model.name(worst)}' at speed {speed[worst]:g} m/s"
+    return BlowUpError(message(f"step {result.report.step} (t = {result.report.time:g} s)", rule, value,
+                               "Check forces, masses and overlaps, or shorten dt. The state before this step is kept."))
+
+
+def _threads(threads: int | None) -> int:
+    import numba
+
+    most = numba.config.NUMBA_NUM_THREADS
+    if threads is None:
+        return int(most)
+    count = checks.integer("Simulation.threads", threads, at_least=1)
+    if count > most:
+        raise OptionsError(message("Simulation.threads", f"must be <= {most}", count,
+                                   "Set NUMBA_NUM_THREADS before Python starts to allow more."))
+    return count
+
+
+def _say_compiling() -> None:
+    print("tumble: compiling kernels for this machine; this happens once and takes about half a minute ...",
+          file=sys.stderr, flush=True)
+
+
+def _say_compiled(kernels: int) -> None:
+    log = jit.compile_log
+    print(f"tumble: compiled {kernels} kernels ({log.seconds:.1f} s so far); kept in {jit.cache_folder()}",
+          file=sys.stderr, flush=True)

@@ -1,0 +1,190 @@
+"""One step, top to bottom: predict -> place -> broad -> narrow -> assemble -> solve -> advance.
+
+Only `advance` writes the State. `Workspace` is scratch: a restart does not need it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from ..backends.base import BODY_BLOCK, blocks
+from ..collide.broadphase import PairSearch
+from ..collide.contacts import Contacts
+from ..collide.narrowphase import ContactSearch
+from ..enums import BodyKind
+from ..errors import SceneError, message
+from ..options import StepOptions
+from ..problem.assemble import Rows
+from ..problem.cone_problem import ConeProblem
+from ..scene import rotation
+from ..scene.builder import motion_pose
+from ..scene.model import Model, State
+from ..solve.base import Solution, Solver
+from .report import StepReport
+
+__all__ = ["StepResult", "Workspace", "step"]
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step's report and what it worked with; the arrays are reused by the next step."""
+
+    report: StepReport
+    contacts: Contacts
+    problem: ConeProblem
+    solution: Solution
+    not_finite: int
+    """Bodies whose new state is not finite"""
+
+
+class Workspace:
+    """Scratch of a model: everything that is recomputed each step."""
+
+    def __init__(self, model: Model, backend: ModuleType) -> None:
+        n = model.body_count
+        self.backend = backend
+        self.matrix = np.zeros((n, 9))
+        self.inverse_inertia = np.zeros((n, 6))
+        self.before = np.zeros((n, 6))
+        self.free = np.zeros((n, 6))
+        self.velocity = np.zeros((n, 6))
+        self.prescribed = np.zeros((n, 6))
+        self.force = np.zeros((n, 3))
+        self.torque = np.zeros((n, 3))
+        self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
+        self.pairs = PairSearch(model, backend)
+        self.narrow = ContactSearch(model, backend, self.pairs.blocks)
+        self.contacts = Contacts()
+        self.rows = Rows(model, backend)
+        self.has_kinematic = bool(np.any(model.body_kind == BodyKind.KINEMATIC))
+        self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+
+def step(model: Model, state: State, options: StepOptions, *, solver: Solver, work: Workspace) -> StepResult:
+    """Advance the state by one step and report."""
+    h = float(options.dt)
+    margin = -1.0 if options.margin is None else float(options.margin)
+    recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
+    backend, contacts, seconds = work.backend, work.contacts, {}
+
+    with _timer(seconds, "predict"):
+        _external_forces(model, state, work)
+        _prescribed_motion(model, state, h, work)
+        backend.predict(
+            model.body_kind, model.body_inverse_mass, model.body_inertia, model.body_locked, model.gravity,
+            state.orientation, state.velocity, state.spin, work.force, work.torque, work.prescribed, h, work.matrix,
+            work.inverse_inertia, work.before, work.free)
+    with _timer(seconds, "place"):
+        work.pairs.place(state.position, state.orientation, work.matrix, work.free, h, margin)
+    with _timer(seconds, "broad"):
+        work.pairs.find(work.free, h)
+    with _timer(seconds, "narrow"):
+        work.narrow.find(work.pairs, state.position, work.free, h, margin, contacts)
+    with _timer(seconds, "assemble"):
+        problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
+        guess = problem.vector("guess")
+        if options.warm_start:
+            warm = work.rows.warm_start(contacts, state.memory, guess)
+        else:
+            guess[:], warm = 0.0, 0
+    with _timer(seconds, "solve"):
+        solution = solver.solve(problem, law=options.law, guess=guess)
+    with _timer(seconds, "advance"):
+        change = problem.operator.velocity(solution.impulse)
+        work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, solution, work, change)
+        overlap = float(max(0.0, -contacts.gap[: contacts.count].min())) if contacts.count else 0.0
+        backend.advance(
+            model.body_kind, model.body_inertia, model.body_inverse_mass, model.body_mass, model.gravity, work.matrix,
+            work.before, work.free, change, work.force, work.torque, h, state.position, state.orientation,
+            state.velocity, state.spin, work.body_partial)
+        for body, (position, orientation) in work.next_pose.items():
+            state.position[body], state.orientation[body] = position, orientation
+        state.memory = work.rows.remember(contacts, solution.impulse)
+        state.step += 1
+        state.time += h
+        sums = work.body_partial.sum(axis=0)
+
+    r = solution.residuals
+    defect = sums[1] + sums[3] - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven
+    report = StepReport(
+        step=state.step, time=state.time, contacts=contacts.count, iterations=solution.iterations,
+        natural_map=r.natural_map, residual_eq25=r.residual_eq25, complementarity_error=r.complementarity_error,
+        penetration_speed=r.penetration_speed, certificate_energy=r.certificate_energy,
+        certificate_shift=r.certificate_shift, objective=r.objective, kinetic_energy=float(sums[1]),
+        potential_energy=float(sums[3]), work_normal=work_normal, work_friction=work_friction,
+        work_external=float(sums[4]), work_driven=work_driven, energy_defect=float(defect), largest_overlap=overlap,
+        largest_speed=float(work.body_partial[:, 5].max()), warm_started=warm, products=solution.products,
+        converged=solution.converged, law=solution.law, solver=solution.solver, status=solution.status, seconds=seconds)
+    return StepResult(report, contacts, problem, solution, int(sums[6]))
+
+
+def _external_forces(model: Model, state: State, work: Workspace) -> None:
+    """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
+    work.force[:] = model.body_force
+    work.torque[:] = model.body_torque
+    if not model.forces:
+        return
+    position, orientation = model.user_pose(state)
+    spin = rotation.rotate(state.orientation, state.spin)
+    for callback in model.forces:
+        result = callback(state.time, position, orientation, state.velocity.copy(), spin)
+        try:
+            force, torque = (np.asarray(part, float) for part in result)
+            if force.shape != work.force.shape or torque.shape != work.torque.shape:
+                raise ValueError(f"shapes {force.shape} and {torque.shape}")
+        except (TypeError, ValueError) as cause:
+            raise SceneError(message(
+                f"force callback '{getattr(callback, '__name__', callback)}'",
+                f"must return a force and a torque of shape {work.force.shape}", cause,
+                "Return zeros for the one you do not need.")) from cause
+        work.force += force
+        work.torque += torque
+
+
+def _prescribed_motion(model: Model, state: State, h: float, work: Workspace) -> None:
+    """Velocities of kinematic bodies: constant, or the mean velocity between two poses of a motion."""
+    if not work.has_kinematic:
+        return
+    kinematic = np.flatnonzero(model.body_kind == BodyKind.KINEMATIC)
+    work.prescribed[kinematic, :3] = state.velocity[kinematic]
+    work.prescribed[kinematic, 3:] = rotation.rotate(state.orientation[kinematic], state.spin[kinematic])
+    for body, motion in model.motions.items():
+        where = f"body '{model.name(body)}'"
+        position, orientation = motion_pose(where, motion, state.time + h)
+        turn = rotation.multiply(orientation, rotation.conjugate(state.orientation[body]))
+        turn = turn if turn[0] >= 0.0 else -turn
+        sine = float(np.linalg.norm(turn[1:]))
+        angle = 2.0 * np.arctan2(sine, turn[0])
+        work.prescribed[body, :3] = (position - state.position[body]) / h
+        work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
+        work.next_pose[body] = (position, orientation)
+
+
+def _contact_work(model: Model, contacts: Contacts, problem: ConeProblem, solution: Solution, work: Workspace,
+                  change: np.ndarray) -> tuple[float, float, float]:
+    """Work of normal and tangential impulses, and of prescribed motion, with the mean velocity of the step [J]."""
+    if contacts.count == 0:
+        return 0.0, 0.0, 0.0
+    before, after = problem.vector("x_old"), problem.vector("x_new")
+    problem.operator.relative(work.before, before)
+    np.add(work.free, change, out=work.velocity)
+    problem.operator.relative(work.velocity, after)
+    normal, friction = work.backend.contact_work(contacts.count, solution.impulse, after, before)
+    driven = 0.0
+    if work.has_kinematic:
+        driven = work.backend.driven_work(contacts.count, model.body_kind, contacts.body_a, contacts.body_b,
+                                          problem.operator.arrays.geometry, solution.impulse, work.free)
+    return float(normal), float(friction), float(driven)
+
+
+@contextmanager
+def _timer(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - start

@@ -1,0 +1,1 @@
+"""Solvers of the cone problem, one method a file, and the measures of a solution."""

@@ -1,0 +1,25 @@
+"""Projected spectral gradient with Barzilai-Borwein steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .base import IterativeSolver, ScaledProblem
+
+__all__ = ["SolverBarzilaiBorwein"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverBarzilaiBorwein(IterativeSolver):
+    """Alternating long and short spectral steps with a nonmonotone line search; one product an iteration."""
+
+    name: ClassVar[str] = "barzilai_borwein"
+
+    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+        v = scaled.vector
+        return scaled.backend.barzilai_borwein(
+            *self._common(scaled, coulomb), scaled.x, v("nx"), v("x_old"), v("nx_old"), scaled.shift, scaled.best,
+            scaled.partial, scaled.values, history)

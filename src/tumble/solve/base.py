@@ -1,0 +1,135 @@
+"""What every solver shares: options, the scaled problem and the solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from .. import checks
+from ..backends.base import MEASURES, blocks
+from ..enums import Law, Scaling, Status, Stop
+from ..problem.cone_problem import ConeProblem
+from .residuals import Residuals, measure
+
+__all__ = ["IterativeSolver", "Solution", "Solver"]
+
+STATUS = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
+STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2}
+SCALING = {Scaling.NONE: 0, Scaling.SCALAR: 1, Scaling.NORMAL_TANGENTIAL: 2}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Impulses of a problem and what is known about them."""
+
+    impulse: np.ndarray
+    """(3, cap), rows n, u, w [N s]; the solver's buffer, copy it to keep it"""
+    law: Law
+    """The law that was solved"""
+    solver: str
+    status: Status
+    iterations: int
+    products: int
+    """Products N x spent"""
+    residuals: Residuals
+    history: np.ndarray
+    """Stopping quantity at the iterations where it was measured, NaN elsewhere"""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self.status == Status.CONVERGED
+
+
+class Solver(Protocol):
+    """Anything that turns a problem into a solution."""
+
+    name: ClassVar[str]
+
+    def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
+        """Solve under a law, from a guess (3, cap) or from zero."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterativeSolver:
+    """Options of the first-order solvers."""
+
+    tolerance: float = 1e-6
+    """The stopping quantity must fall below this."""
+    stop: str = Stop.NATURAL_MAP
+    """Stopping quantity: natural_map, residual_eq25 [m/s] or certificate (relative, see `docs/measures.md`)."""
+    max_iterations: int = 1000
+    scaling: str = Scaling.NORMAL_TANGENTIAL
+    """none, scalar (one number a contact) or normal_tangential."""
+    check_every: int = 5
+    """Iterations between two measurements."""
+    damping: float = 300.0
+    """Coulomb's law: from iteration `damping` on, the correction is refreshed by damping / k of its change only."""
+    record: bool = False
+    """Keep the history of the stopping quantity."""
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__ + "."
+        checks.number(where + "tolerance", self.tolerance, at_least=0.0)
+        object.__setattr__(self, "stop", Stop(checks.choice(where + "stop", self.stop, list(Stop))))
+        checks.integer(where + "max_iterations", self.max_iterations, at_least=1)
+        object.__setattr__(self, "scaling", Scaling(checks.choice(where + "scaling", self.scaling, list(Scaling))))
+        checks.integer(where + "check_every", self.check_every, at_least=1)
+        checks.number(where + "damping", self.damping, above=0.0)
+        checks.flag(where + "record", self.record)
+
+    def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
+        """Solve under a law, from a guess (3, cap) [N s] or from zero."""
+        law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
+        impulse = problem.vector("impulse")
+        history = np.full(self.max_iterations + 1, np.nan) if self.record else np.zeros(1)
+        if problem.count == 0:
+            return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
+        scaled = ScaledProblem(problem, self.scaling, guess)
+        iterations, products, code, _ = self._iterate(scaled, law == Law.COULOMB, history)
+        problem.backend.unscale_impulses(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
+        return Solution(impulse, law, self.name, STATUS[code], int(iterations), int(products),
+                        measure(problem, impulse, law), history)
+
+    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+        """Fill scaled.best; returns iterations, products, status code and the best stopping quantity."""
+        raise NotImplementedError
+
+    def _common(self, s: ScaledProblem, coulomb: bool) -> tuple:
+        """Arguments that all compiled iterations begin with."""
+        return (s.operator.arrays, s.count, s.dim, s.bias, s.friction, s.true_friction, s.scale, s.weight, coulomb,
+                float(self.damping), STOP[self.stop], float(self.tolerance), self.max_iterations, self.check_every)
+
+
+class ScaledProblem:
+    """A problem in scaled impulses x = S^-1 g: operator S N S, bias S r, friction mu s_n / s_t."""
+
+    def __init__(self, problem: ConeProblem, scaling: Scaling, guess: np.ndarray | None) -> None:
+        self.problem, self.count, self.dim = problem, problem.count, problem.dim
+        self.backend = b = problem.backend
+        cap = problem.bias.shape[1]
+        self.diagonal = problem.buffer("diagonal", 6, cap)
+        problem.operator.diagonal_blocks(self.diagonal)
+        self.scale, self.weight = problem.buffer("scale", 2, cap), problem.buffer("weight", cap)
+        b.weigh(self.count, self.dim, self.diagonal, SCALING[scaling], self.scale, self.weight,
+                problem.buffer("tangential", cap))
+        self.operator = problem.operator.scaled(self.scale) if scaling != Scaling.NONE else problem.operator
+        self.bias, self.x = problem.vector("scaled_bias"), problem.vector("x")
+        self.friction, self.true_friction = problem.buffer("scaled_friction", cap), problem.friction
+        if guess is None:
+            guess = problem.vector("x_new")
+            guess[:] = 0.0
+        b.scale_rows(self.count, problem.bias, problem.friction, self.scale, guess, self.bias, self.friction, self.x)
+        self.shift = problem.buffer("shift", cap)
+        self.shift[:] = 0.0
+        self.best = problem.vector("best")
+        self.partial = problem.buffer("partial", blocks(cap) + 2, MEASURES)
+        self.values = problem.buffer("values", MEASURES)
+
+    def vector(self, name: str) -> np.ndarray:
+        """A work vector (3, cap)."""
+        return self.problem.vector(name)

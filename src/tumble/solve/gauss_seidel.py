@@ -1,0 +1,38 @@
+"""Projected Gauss-Seidel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .. import checks
+from .base import IterativeSolver, ScaledProblem
+
+__all__ = ["SolverGaussSeidel"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverGaussSeidel(IterativeSolver):
+    """Sweeps contact by contact with the step omega / lambda_max(N_ii), which never diverges for omega < 2.
+
+    Sequential, so the result does not depend on the number of threads.
+    """
+
+    omega: float = 1.0
+    """Relaxation, between 0 and 2."""
+    name: ClassVar[str] = "gauss_seidel"
+    sequential: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.number(type(self).__name__ + ".omega", self.omega, above=0.0, at_most=2.0)
+
+    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+        step = scaled.problem.buffer("step", scaled.bias.shape[1])
+        scaled.backend.block_steps(scaled.count, scaled.diagonal, scaled.scale, step)
+        step *= self.omega
+        return scaled.backend.relax(
+            *self._common(scaled, coulomb), step, self.sequential, scaled.x, scaled.vector("nx"), scaled.shift,
+            scaled.best, scaled.partial, scaled.values, history)

@@ -1,0 +1,86 @@
+"""How good is a solution? The only place where an error is defined.
+
+Everything is recomputed from the impulses by a fresh product, whatever solver they come from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..backends.base import MEASURES, Measure, blocks
+from ..enums import Law
+from ..problem.cone_problem import ConeProblem
+
+__all__ = ["Residuals", "measure"]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Measures of a solution. u = N g + r; a = u (relaxed) or u + mu |u_T| e_n (Coulomb); Pi projects on the cones.
+
+    The certificate is a backward error. It says: this velocity is within sqrt(certificate_energy), in the norm of the
+    kinetic energy (|v|_M^2 = v.Mv), of a velocity that solves the same problem *exactly* with every gap moved by at
+    most h times certificate_shift_velocity. For the relaxed law that exact solution is unique; for Coulomb's law it
+    need not be.
+    """
+
+    law: Law
+    natural_map: float
+    """Scale-free: |g^ - Pi(g^ - a^)| / max(|r^|, |g^|, |u^|) with g^ = w g, a^ = a / w, w^2 the mean diagonal of N_ii."""
+    natural_map_classic: float
+    """The same with w = 1; depends on the units."""
+    residual_eq25: float
+    """|(g - Pi(g - g_d a)) / g_d| / (rows), g_d = 1e-6 [m/s]"""
+    residual_eq25_sum: float
+    """The same, not divided [m/s]"""
+    complementarity_error: float
+    """max |g_n u_n| [J]"""
+    penetration_speed: float
+    """max(0, -u_n) [m/s]"""
+    objective: float
+    """g.(N g / 2 + r) [J]"""
+    certificate_energy: float
+    """gap [J]"""
+    certificate_shift_velocity: float
+    """[m/s]"""
+    certificate_shift: float
+    """h times that [m]"""
+
+
+def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residuals:
+    """Measure impulses (3, cap) of a problem under a law. Leaves N g in the problem's buffer "product"."""
+    law = Law(law)
+    n, b = problem.count, problem.backend
+    if n == 0:
+        return Residuals(law, *(0.0,) * 10)
+    scale, weight, tangential = weights(problem)
+    product = problem.vector("product")
+    problem.operator.product(impulse, product)
+    values = problem.buffer("values", MEASURES)
+    partial = problem.buffer("partial", blocks(problem.bias.shape[1]) + 2, MEASURES)
+    coulomb = law == Law.COULOMB
+    b.measure(n, problem.dim, impulse, product, problem.bias, problem.friction, scale, weight, coulomb, partial, values)
+    gap = float(values[Measure.GAP])
+    if coulomb and math.isfinite(gap):
+        shift = float(b.coulomb_shift_bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap)))
+    else:
+        shift = float(values[Measure.SHIFT])
+    total = float(values[Measure.EQ25])
+    return Residuals(
+        law, float(values[Measure.NATURAL]), float(values[Measure.CLASSIC]), total / (problem.dim * n), total,
+        float(values[Measure.COMPLEMENTARITY]), float(values[Measure.PENETRATION_SPEED]),
+        float(values[Measure.OBJECTIVE]), gap, shift, problem.h * shift)
+
+
+def weights(problem: ConeProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Unit scales (2, cap), the weights w (cap,) and sqrt(lambda_max(N_TT)) (cap,) of a problem."""
+    cap = problem.bias.shape[1]
+    diagonal = problem.buffer("diagonal", 6, cap)
+    problem.operator.diagonal_blocks(diagonal)
+    scale, weight = problem.buffer("unit_scale", 2, cap), problem.buffer("weight", cap)
+    tangential = problem.buffer("tangential", cap)
+    problem.backend.weigh(problem.count, problem.dim, diagonal, 0, scale, weight, tangential)
+    return scale, weight, tangential

@@ -1,0 +1,233 @@
+"""Trajectories and checkpoints: what is written comes back, also after SIGKILL, damage and resume."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tumble.errors import FileError
+from tumble.observe.checkpoint import read_checkpoint, write_checkpoint
+from tumble.observe.trajectory import Trajectory, TrajectoryWriter
+from tumble.scene import rotation
+from tumble.scene.builder import SceneBuilder
+from tumble.scene.model import ContactMemory, State
+from tumble.scene.shapes import Box, HalfSpace, Placed, Sphere
+
+FIELDS = ("position", "orientation", "velocity", "angular_velocity", "contacts")
+COLUMNS = ("time", "kinetic_energy")
+
+
+def scene(spheres=3):
+    builder = SceneBuilder()
+    builder.add_static(HalfSpace(), name="floor")
+    builder.add_body([Placed(Sphere(0.1), (0.3, 0, 0)), Placed(Box((0.1, 0.2, 0.3)))], density=10.0,
+                     name="odd", position=(0, 0, 1), orientation=rotation.from_axis_angle((1, 2, 3), 0.7))
+    builder.add_spheres(0.1, position=np.arange(3.0 * spheres).reshape(-1, 3), density=1.0, name="balls")
+    return builder.build()
+
+
+def state_at(model, step):
+    rng = np.random.default_rng(step)
+    n = model.body_count
+    q = rng.normal(size=(n, 4))
+    keys = np.arange(step)
+    memory = ContactMemory(keys, keys + 1, 7 * keys, rng.normal(size=(3, step)))
+    return State(0.1 * step, step, rng.normal(size=(n, 3)), q / np.linalg.norm(q, axis=1, keepdims=True),
+                 rng.normal(size=(n, 3)), rng.normal(size=(n, 3)), memory)
+
+
+def contacts_at(step):
+    k = step % 3
+    rng = np.random.default_rng(step)
+    return {"body_a": np.zeros(k, int), "body_b": np.arange(k), "gap": rng.normal(size=k),
+            **{name: rng.normal(size=(k, 3)) for name in ("point", "normal", "force")}}
+
+
+def append(writer, model, step):
+    for row in range(2):
+        writer.append_report((step + 0.5 * row, 10.0 * step))
+    writer.append_frame(state_at(model, step), contacts_at(step))
+
+
+def check(trajectory, model, steps):
+    assert trajectory.frames == len(steps)
+    for i, step in enumerate(steps):
+        state = state_at(model, step)
+        position, orientation = model.user_pose(state)
+        assert np.array_equal(trajectory.read("position", i), position)
+        assert np.array_equal(trajectory.read("orientation", i), orientation)
+        assert np.array_equal(trajectory.read("velocity", i), state.velocity)
+        world = np.einsum("nij,nj->ni", rotation.matrix(state.orientation), state.spin)
+        assert np.allclose(trajectory.read("angular_velocity", i), world, atol=1e-14)
+        for name, value in contacts_at(step).items():
+            assert np.array_equal(trajectory.contacts(i)[name], value)
+    assert np.array_equal(trajectory.times, [0.1 * s for s in steps])
+    assert np.array_equal(trajectory.reports["time"], [s + d for s in steps for d in (0, 0.5)])
+    assert trajectory.final_state_sha256 == state_at(model, steps[-1]).sha256()
+
+
+def make(path, model, steps, finished=True):
+    writer = TrajectoryWriter(path, model=model, fields=FIELDS, report_columns=COLUMNS,
+                              attributes={"tumble_version": "0", "dt": 0.1, "seed": 3})
+    for step in steps:
+        append(writer, model, step)
+    writer.close(finished=finished)
+    return path
+
+
+def test_round_trip(tmp_path):
+    model = scene()
+    with Trajectory(make(tmp_path / "run.h5", model, [0, 5, 10])) as t:
+        check(t, model, [0, 5, 10])
+        assert t.finished and t.attributes == {"tumble_version": "0", "dt": 0.1, "seed": 3}
+        assert t.array("orientation").shape == (3, model.body_count, 4)
+        assert np.array_equal(t.read("velocity", -1), state_at(model, 10).velocity)
+        assert np.array_equal(t.model.shape_position, model.shape_position) and t.model.names == model.names
+        for wrong in (lambda: t.read("positon", 0), lambda: t.read("position", 3)):
+            with pytest.raises(FileError, match=r"run\.h5"):
+                wrong()
+
+
+def test_reader_beside_a_writer_and_unfinished_exit(tmp_path):
+    model, path = scene(), tmp_path / "run.h5"
+    with pytest.raises(KeyboardInterrupt), TrajectoryWriter(
+        path, model=model, fields=FIELDS, report_columns=COLUMNS, attributes={}
+    ) as writer:
+        append(writer, model, 1)
+        writer.append_report((99.0, 99.0))
+        with Trajectory(path) as t:
+            check(t, model, [1])
+        raise KeyboardInterrupt
+    with Trajectory(path) as t:
+        assert not t.finished and t.frames == 1
+
+
+def test_only_the_chosen_fields(tmp_path):
+    model, path = scene(), tmp_path / "run.h5"
+    few = dict(fields=("position",), report_columns=(), attributes={})
+    with TrajectoryWriter(path, model=model, **few) as writer:
+        writer.append_frame(state_at(model, 1))
+    with Trajectory(path) as t:
+        assert t.fields == ("position",) and t.reports == {}
+        with pytest.raises(FileError):
+            t.read("velocity", 0)
+        with pytest.raises(FileError):
+            t.contacts(0)
+
+
+def test_reopen_drops_what_came_after(tmp_path):
+    model = scene()
+    path = make(tmp_path / "run.h5", model, [0, 5, 10, 15])
+    with TrajectoryWriter.reopen(path, model=model, step=12) as writer:
+        assert writer.frames == 3
+        with Trajectory(path) as t:
+            assert not t.finished
+        append(writer, model, 13)
+    with Trajectory(path) as t:
+        check(t, model, [0, 5, 10, 13])
+        assert t.finished and t.attributes["dt"] == 0.1
+    with pytest.raises(FileError, match="same scene"):
+        TrajectoryWriter.reopen(path, model=scene(spheres=4), step=12)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {folder!r})
+from test_trajectory import *
+model = scene(spheres=2000)
+writer = TrajectoryWriter(sys.argv[1], model=model, fields=FIELDS, report_columns=COLUMNS, attributes={{}})
+for step in range(1, 100000):
+    append(writer, model, step)
+    print(step, flush=True)
+"""
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.11, 0.23])
+def test_killed_writer(tmp_path, delay):
+    path = tmp_path / "run.h5"
+    program = CHILD.format(folder=os.path.dirname(__file__))
+    child = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True)
+    first = child.stdout.readline()
+    time.sleep(delay)
+    child.send_signal(signal.SIGKILL)
+    written = [int(line) for line in (first + child.stdout.read()).split()]
+    child.wait()
+    child.stdout.close()
+    model = scene(spheres=2000)
+    assert len(written) >= 2
+    with Trajectory(path) as t:
+        assert t.frames in (len(written), len(written) + 1) and not t.finished
+        check(t, model, list(range(1, t.frames + 1)))
+    data = path.read_bytes()
+    (tmp_path / "cut.h5").write_bytes(data[: len(data) // 2])
+    with pytest.raises(FileError):
+        Trajectory(tmp_path / "cut.h5")
+    last = written[-2]
+    with TrajectoryWriter.reopen(path, model=model, step=last) as writer:
+        append(writer, model, last + 1)
+    with Trajectory(path) as t:
+        check(t, model, list(range(1, last + 2)))
+        assert t.finished
+
+
+
+def test_missing_foreign_and_truncated_files(tmp_path):
+    import h5py
+
+    model = scene()
+    with pytest.raises(FileError, match="no such file"):
+        Trajectory(tmp_path / "none.h5")
+    (tmp_path / "text.h5").write_text("hello")
+    with pytest.raises(FileError, match=r"text\.h5: must be a whole HDF5 file"):
+        Trajectory(tmp_path / "text.h5")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = 1
+    with pytest.raises(FileError, match="tumble trajectory"):
+        Trajectory(tmp_path / "other.h5")
+    data = make(tmp_path / "run.h5", model, [1, 2, 3]).read_bytes()
+    for size in (10, 1000, len(data) // 2, len(data) - 1):
+        (tmp_path / "cut.h5").write_bytes(data[:size])
+        with pytest.raises(FileError, match=r"cut\.h5"):
+            Trajectory(tmp_path / "cut.h5")
+    with pytest.raises(FileError, match="folder"):
+        make(tmp_path / "no" / "run.h5", model, [])
+
+
+def test_checkpoint_is_exact_and_atomic(tmp_path):
+    model, path = scene(), tmp_path / "run.checkpoint"
+    for step in (0, 4):
+        state = state_at(model, step)
+        write_checkpoint(path, state, attributes={"scene": "a.toml", "dt": 0.1, "n": 2})
+        back, attributes = read_checkpoint(path)
+        assert attributes == {"scene": "a.toml", "dt": 0.1, "n": 2} and type(attributes["n"]) is int
+        assert (back.time, back.step, back.sha256()) == (state.time, state.step, state.sha256())
+        for name in ("uid_a", "uid_b", "feature", "impulse"):
+            a, b = getattr(back.memory, name), getattr(state.memory, name)
+            assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    with pytest.raises(TypeError):
+        write_checkpoint(path, state_at(model, 9), attributes={"bad": object()})
+    assert read_checkpoint(path)[0].step == 4
+    assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
+
+
+def test_damaged_checkpoints(tmp_path):
+    model, path = scene(), tmp_path / "run.checkpoint"
+    with pytest.raises(FileError, match="no such file"):
+        read_checkpoint(path)
+    state = state_at(model, 2)
+    write_checkpoint(path, state, attributes={})
+    data = path.read_bytes()
+    spot = data.index(state.position.tobytes()) + 3
+    path.write_bytes(data[:spot] + bytes([data[spot] ^ 1]) + data[spot + 1:])
+    with pytest.raises(FileError, match="hash"):
+        read_checkpoint(path)
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(FileError, match="whole checkpoint"):
+        read_checkpoint(path)
+    with pytest.raises(FileError, match="tumble checkpoint"):
+        read_checkpoint(make(tmp_path / "run.h5", model, [1]))
