@@ -39,11 +39,11 @@ def number(
 ) -> float:
     """A finite real number within bounds."""
     unit = f" {unit}" if unit else ""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if not _is_real(value):
         raise error(message(where, f"must be a number{unit}", repr(value), remedy or "Give a real number."))
     out = float(value)
     if not math.isfinite(out):
-        raise error(message(where, "must be finite", out, remedy or "Check the value for overflow or division by zero."))
+        raise error(message(where, "must be finite", out, remedy or "Check for overflow or division by zero."))
     if above is not None and not out > above:
         raise error(message(where, f"must be > {above:g}{unit}", out, remedy or f"Give a value above {above:g}."))
     if at_least is not None and not out >= at_least:
@@ -90,8 +90,11 @@ def array(
     """A finite float array of the given shape (None: any length), as a new C-contiguous copy."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
-        out = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+        raw = np.asarray(value)
+        if raw.dtype.kind not in "iufO" or (raw.dtype.kind == "O" and not all(map(_is_real, raw.flat))):
+            raise TypeError("texts, booleans and complex numbers are not taken for real numbers")
+        out = np.array(raw, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
         raise error(
             message(where, f"must be numbers of shape {wanted}", _short(value), "Give a list or array of numbers.")
         ) from None
@@ -110,10 +113,13 @@ def vector(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> 
     return array(where, value, (3,), error=error)
 
 
-def positive_array(where: str, value: Any, count: int, *, unit: str, error: type[TumbleError] = SceneError) -> np.ndarray:
+def positive_array(
+    where: str, value: Any, count: int, *, unit: str, error: type[TumbleError] = SceneError
+) -> np.ndarray:
     """A scalar or (count,) array of positive numbers, broadcast to (count,)."""
-    out = array(where, np.broadcast_to(np.asarray(value, dtype=object), (count,)) if np.ndim(value) == 0 else value,
-                (count,), error=error)
+    if dimensions(value) == 0:
+        return np.full(count, number(where, value, above=0.0, unit=unit, error=error))
+    out = array(where, value, (count,), error=error)
     bad = np.flatnonzero(~(out > 0.0))
     if bad.size:
         raise error(
@@ -140,6 +146,23 @@ def quaternions(where: str, value: Any, count: int, *, error: type[TumbleError] 
 def quaternion(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
     """One unit quaternion (4,)."""
     return quaternions(where, array(where, value, (4,), error=error)[None], 1, error=error)[0]
+
+
+def dimensions(value: Any) -> int:
+    """Number of dimensions of what may become an array; -1 for ragged lists."""
+    try:
+        return int(np.ndim(value))
+    except ValueError:
+        return -1
+
+
+def seed(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> int:
+    """A seed of random numbers."""
+    return integer(where, value, at_least=0, remedy="Give a whole number, 0 or above.", error=error)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
 
 
 def _short(value: Any) -> str:

@@ -60,13 +60,13 @@ def test_the_nearer_body_hides_the_other():
 def test_compounds_follow_the_users_frame():
     builder = SceneBuilder()
     builder.add_body([Placed(Sphere(0.3), (1.5, 0, 0)), Placed(Sphere(0.3), (-1.5, 0, 0)),
-                      Placed(Box((0.2, 0.2, 0.2)), (0.0, 0.0, 2.0))], mass=1.0,
+                      Placed(Box((0.5, 0.5, 0.5)), (0.5, 0.5, 2.0))], mass=1.0,
                      orientation=(np.sqrt(0.5), 0, np.sqrt(0.5), 0))  # x points down, z along x
     picture = draw(builder, camera=level())
     scale = SIZE[1] / 2 / np.tan(np.deg2rad(15)) / 10.0
     middle = np.array([SIZE[1] / 2, SIZE[0] / 2])
     sky = picture[:, 0]
-    for down, right in ((1.5, 0), (-1.5, 0), (0, 2.0)):
+    for down, right in ((1.5, 0), (-1.5, 0), (0.5, 2.0)):
         i, j = (middle + scale * np.array([down, right])).astype(int)
         assert np.abs(picture[i, j] - sky[i]).max() > 30
     i, j = (middle + scale * np.array([0, 1.0])).astype(int)

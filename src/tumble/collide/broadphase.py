@@ -41,29 +41,73 @@ class PairSearch:
         self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
         self.count = np.zeros(self.blocks, np.int64)
 
-    def place(self, position: np.ndarray, orientation: np.ndarray, matrix: np.ndarray, free: np.ndarray, h: float,
-              margin: float) -> None:
+    def place(
+        self,
+        position: np.ndarray,
+        orientation: np.ndarray,
+        matrix: np.ndarray,
+        free: np.ndarray,
+        h: float,
+        margin: float,
+    ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
         m = self._model
         self._backend.place_shapes(
-            m.shape_kind, m.shape_body, m.shape_parameters, m.shape_position, m.shape_orientation, m.shape_bound,
-            m.shape_smallest, position, orientation, matrix, free, h, margin, self.shape_position, self.shape_matrix,
-            self.box)
+            m.shape_kind,
+            m.shape_body,
+            m.shape_parameters,
+            m.shape_position,
+            m.shape_orientation,
+            m.shape_bound,
+            m.shape_smallest,
+            position,
+            orientation,
+            matrix,
+            free,
+            h,
+            margin,
+            self.shape_position,
+            self.shape_matrix,
+            self.box,
+        )
 
     def find(self, free: np.ndarray, h: float) -> int:
         """Fill `pair`, `capacity` places a block; returns the number of pairs."""
         m, b = self._model, self._backend
         b.cell_keys(m.shape_kind, self.box, self._level, self._key)
-        singles, used = b.build_grid(self._level, self._key, self._level_count, self._bucket_start, self._item,
-                                     self._single, self._levels)
+        singles, used = b.build_grid(
+            self._level, self._key, self._level_count, self._bucket_start, self._item, self._single, self._levels
+        )
         while True:
             b.find_pairs(
-                m.shape_kind, m.shape_body, m.body_kind, m.body_group, m.body_mask, m.excluded, self.box,
-                self.shape_position, self.shape_matrix, free, h, self._level, self._key, self._level_count,
-                self._bucket_start, self._item, self._single, singles, self._levels, used, self._planes,
-                len(self._planes), self.pair, self.capacity, self.count)
-            most = int(self.count.max())
+                m.shape_kind,
+                m.shape_body,
+                m.body_kind,
+                m.body_group,
+                m.body_mask,
+                m.excluded,
+                self.box,
+                self.shape_position,
+                self.shape_matrix,
+                free,
+                h,
+                self._level,
+                self._key,
+                self._level_count,
+                self._bucket_start,
+                self._item,
+                self._single,
+                singles,
+                self._levels,
+                used,
+                self._planes,
+                len(self._planes),
+                self.pair,
+                self.capacity,
+                self.count,
+            )
+            most, total = b.most_and_total(self.count)
             if most <= self.capacity:
-                return int(self.count.sum())
+                return int(total)
             self.capacity = most + most // 4
             self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)

@@ -31,25 +31,74 @@ class ContactSearch:
         self._raw = np.zeros((self._blocks * capacity, 8))
         self._shapes = np.zeros((self._blocks * capacity, 2), np.int32)
 
-    def find(self, pairs: PairSearch, center: np.ndarray, free: np.ndarray, h: float, margin: float,
-             contacts: Contacts) -> None:
+    def find(
+        self, pairs: PairSearch, center: np.ndarray, free: np.ndarray, h: float, margin: float, contacts: Contacts
+    ) -> None:
         """Fill `contacts`."""
         m, b = self._model, self._backend
         while True:
             b.find_contacts(
-                m.shape_kind, m.shape_parameters, pairs.shape_position, pairs.shape_matrix, m.shape_bound,
-                m.shape_smallest, m.shape_body, m.body_kind, center, free, h, margin, pairs.pair,
-                pairs.capacity, pairs.count, self._blocks, self._raw, self._shapes, self._capacity, self._count,
-                self._scratch)
-            most = int(self._count.max())
+                m.shape_kind,
+                m.shape_parameters,
+                pairs.shape_position,
+                pairs.shape_matrix,
+                m.shape_bound,
+                m.shape_smallest,
+                m.shape_body,
+                m.body_kind,
+                center,
+                free,
+                h,
+                margin,
+                pairs.pair,
+                pairs.capacity,
+                pairs.count,
+                self._blocks,
+                self._raw,
+                self._shapes,
+                self._capacity,
+                self._count,
+                self._scratch,
+            )
+            most, total = b.most_and_total(self._count)
             if most <= self._capacity:
                 break
             self._reserve(most + most // 4)
-        contacts.reserve(int(self._count.sum()))
-        contacts.count = int(b.sort_contacts(
-            self._raw, self._shapes, self._capacity, self._count, self._blocks, m.shape_body, m.shape_local, self._start,
-            self._cursor, contacts.body_b, contacts.feature, contacts.order))
+        contacts.reserve(int(total))
+        contacts.count = int(
+            b.sort_contacts(
+                self._raw,
+                self._shapes,
+                self._capacity,
+                self._count,
+                self._blocks,
+                m.shape_body,
+                m.shape_local,
+                self._start,
+                self._cursor,
+                contacts.body_b,
+                contacts.feature,
+                contacts.order,
+            )
+        )
         b.arrange_contacts(
-            contacts.count, contacts.order, self._raw, self._shapes, m.shape_body, m.shape_material, m.friction,
-            m.shape_smallest, contacts.body_a, contacts.friction, contacts.size, contacts.normal, contacts.point,
-            contacts.gap)
+            contacts.count,
+            contacts.order,
+            self._raw,
+            self._shapes,
+            m.shape_body,
+            m.shape_material,
+            m.friction,
+            m.shape_smallest,
+            contacts.body_a,
+            contacts.friction,
+            contacts.size,
+            contacts.normal,
+            contacts.point,
+            contacts.gap,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the buffers that grow with the contacts."""
+        return self._raw.nbytes + self._shapes.nbytes

@@ -1,0 +1,58 @@
+"""Experiments of the papers, one file each: settings, a scene, numbers to reach (metrics.json) and figures (PNG)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..checks import nearest
+from ..errors import ExperimentError, FileError, message
+from .base import Experiment, Job, SettingInfo, make_settings
+
+__all__ = ["EXPERIMENTS", "Experiment", "describe", "run_experiment"]
+
+EXPERIMENTS: dict[str, Experiment] = {name: Experiment(name) for name in (
+    "ball-2d", "ball-roll", "box-slide", "incline-slide", "incline-stop", "fill", "compact",
+)}
+"""Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
+
+
+def describe() -> list[tuple[str, str, list[SettingInfo]]]:
+    """Name, one line and settings of every experiment."""
+    return [(name, e.summary, e.settings) for name, e in EXPERIMENTS.items()]
+
+
+def run_experiment(
+    name: str,
+    *,
+    out: Path | str,
+    quick: bool = False,
+    settings: Mapping[str, object] | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+    strict: bool = False,
+) -> dict[str, float]:
+    """Run an experiment and return its metrics, which are also in `out`/metrics.json, next to the figures.
+
+    quick: the small version. settings: values in place of the defaults, as numbers or as text ("0.0025,0.01").
+    threads and progress go to the simulations. strict: a step that does not converge raises NotConvergedError.
+    A metric whose event did not take place, such as a ball that does not roll yet, is left out.
+    """
+    if name not in EXPERIMENTS:
+        raise ExperimentError(message("experiment", "must be a known one", repr(name), nearest(name, EXPERIMENTS)))
+    module = EXPERIMENTS[name].module
+    values = make_settings(name, module.Settings, quick=quick, given=settings or {})
+    job = Job(out=Path(out), threads=threads, progress=progress, strict=strict)
+    try:
+        job.out.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise FileError(message(str(out), "must be a folder that can be written", cause, "Choose another.")) from cause
+    metrics = {key: float(value) for key, value in module.run(values, job).items()}
+    for key, value in metrics.items():
+        if not math.isfinite(value):
+            raise ExperimentError(message(f"experiment {name}: metric {key}", "must be finite", value,
+                                          "Go back towards the default settings."))
+    (job.out / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    return metrics

@@ -80,6 +80,11 @@ def exact(function: Callable) -> Callable:
     return numba.njit(error_model="numpy", nogil=True)(function)
 
 
+def block_body(function: Callable) -> Callable:
+    """The work of one block, merged into the loops that call it (in parallel, or directly for a small problem)."""
+    return numba.njit(error_model="numpy", fastmath=FAST, nogil=True, inline="always")(function)
+
+
 def loop(function: Callable) -> Callable:
     """A sequential loop over flat arrays."""
     return _cached(numba.njit(error_model="numpy", fastmath=FAST, cache=True, nogil=True), function)
@@ -92,6 +97,9 @@ def parallel_loop(function: Callable) -> Callable:
 
 BLOCK = 1024
 """Contacts in a block of a loop or a sum. Fixed, so that results do not depend on the number of threads."""
+
+SMALL = 128
+"""Up to so many contacts a pass is called directly: entering a parallel loop costs about 2 us, even with one thread."""
 
 
 @exact

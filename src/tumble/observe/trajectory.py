@@ -1,13 +1,6 @@
 """Trajectories in HDF5. Every committed frame stays readable, whenever and however the writer ends.
 
-Layout (f frames, n bodies, r steps, c contacts over all frames):
-
-    committed (1,), finished (1,)
-    frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
-               orientation (f, n, 4); contact_end (f,)
-    steps/     one column of reports each (r,); frame i ends at row report_end[i]
-    contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
-    model/     the arrays that a picture needs, and names as JSON
+The layout of the file is described in `layout`.
 """
 
 from __future__ import annotations
@@ -15,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,35 +18,21 @@ from ..errors import FileError, message
 from ..scene import rotation
 from ..scene.model import Model, State
 from .checkpoint import Attribute, plain, replacing
+from .layout import (
+    BODY_FIELDS,
+    CHUNK_BYTES,
+    CONTACT_COLUMNS,
+    FORMAT,
+    GROUPS,
+    MODEL_ARRAYS,
+    StoredModel,
+    contact_columns,
+    create_file,
+)
 
 __all__ = ["StoredModel", "Trajectory", "TrajectoryWriter"]
 
-FORMAT = "tumble trajectory"
-CHUNK_BYTES = 2**20
 DAMAGED = "The file is damaged or of another kind; run the scene again."
-GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
-BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-CONTACT_COLUMNS = {"body_a": ((), np.int32), "body_b": ((), np.int32), "point": ((3,), np.float64),
-                   "normal": ((3,), np.float64), "gap": ((), np.float64), "force": ((3,), np.float64)}
-
-
-@dataclass(frozen=True)
-class StoredModel:
-    """The part of a `Model` that a trajectory keeps, under the same names."""
-
-    shape_kind: np.ndarray
-    shape_body: np.ndarray
-    shape_parameters: np.ndarray
-    shape_position: np.ndarray
-    shape_orientation: np.ndarray
-    body_kind: np.ndarray
-    body_mass: np.ndarray
-    body_center: np.ndarray
-    body_axes: np.ndarray
-    names: tuple[tuple[str, int, int], ...] = ()
-
-
-MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name != "names")
 
 
 class TrajectoryWriter:
@@ -75,7 +53,7 @@ class TrajectoryWriter:
     ) -> None:
         self.path = Path(path)
         with replacing(self.path) as temporary:
-            _create(temporary, model, tuple(fields), tuple(report_columns), attributes)
+            create_file(temporary, model, tuple(fields), tuple(report_columns), attributes)
         self._start(model)
 
     @classmethod
@@ -88,7 +66,7 @@ class TrajectoryWriter:
                 if not np.array_equal(getattr(old.model, name), getattr(model, name)):
                     raise FileError(message(str(path), "must hold the same scene", f"another {name}",
                                             "Resume with the scene file that the run began with."))
-            _create(temporary, model, old.fields, tuple(old.reports), old.attributes)
+            create_file(temporary, model, old.fields, tuple(old.reports), old.attributes)
             old.copy_to(temporary, int(np.searchsorted(old.steps, step, side="right")))
         self._start(model)
         return self
@@ -102,13 +80,14 @@ class TrajectoryWriter:
         self._frames, self._steps = dict(self._file["frames"]), dict(self._file["steps"])
         self._contacts = dict(self._file["contacts"]) if "contacts" in self._file else {}
         self._committed, self._finished = self._file["committed"], self._file["finished"]
+        self._count = int(self._committed[0])
         self._columns = tuple(json.loads(self._file.attrs["report_columns"]))
         self._file.swmr_mode = True
 
     @property
     def frames(self) -> int:
         """Number of frames that a reader sees."""
-        return int(self._committed[0])
+        return self._count
 
     def append_report(self, values: Sequence[float]) -> None:
         """One row of numbers in the order of the report columns; reaches the file with the next frame."""
@@ -119,7 +98,7 @@ class TrajectoryWriter:
         self._rows.append(row)
 
     def append_frame(self, state: State, contacts: Any = None) -> None:
-        """Write one frame with the pending reports and commit it.
+        """Write one frame with the pending reports and commit it; a step that is there already is left as it is.
 
         contacts: a mapping or object with body_a, body_b, gap (k,) and point, normal, force (k, 3), where the
         force [N] is the one on body B in world axes.
@@ -128,13 +107,15 @@ class TrajectoryWriter:
             raise FileError(message(str(self.path), "a closed trajectory takes no frame", "append_frame",
                                     "Use TrajectoryWriter.reopen."))
         frame = self.frames
+        if frame and int(self._frames["step"][frame - 1]) == state.step:
+            return
         position, orientation = self._model.user_pose(state)
         values = {"position": position, "orientation": orientation, "velocity": state.velocity,
                   "angular_velocity": rotation.rotate(state.orientation, state.spin),
                   "time": state.time, "step": state.step, "state_sha256": state.sha256().encode()}
         ends = {}
         if self._contacts:
-            columns = _contact_columns(contacts)
+            columns = contact_columns(contacts)
             ends["contact_end"] = self._extend(self._contacts, columns, frame, "contact_end")
         rows = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self._columns))
         ends["report_end"] = self._extend(self._steps, dict(zip(self._columns, rows.T)), frame, "report_end",
@@ -143,7 +124,7 @@ class TrajectoryWriter:
             dataset.resize(frame + 1, axis=0)
             dataset[frame] = ends[name] if name in ends else values[name]
         self._file.flush()
-        self._committed[0] = frame + 1
+        self._committed[0] = self._count = frame + 1
         self._file.flush()
         self._rows.clear()
 
@@ -309,55 +290,3 @@ def _open(path: Path) -> Any:
             return h5py.File(path, "r", swmr=True, libver="latest")
     except OSError as cause:
         raise FileError(message(str(path), "must be a whole HDF5 file", cause, DAMAGED)) from cause
-
-
-def _create(
-    path: Path, model: Model, fields: tuple[str, ...], columns: tuple[str, ...],
-    attributes: Mapping[str, Attribute],
-) -> None:
-    """An empty trajectory with every dataset it will ever have."""
-    import h5py
-
-    count = model.body_count
-    with h5py.File(path, "w", libver="latest") as file:
-        file.attrs.update(attributes)
-        file.attrs.update(format=FORMAT, format_version=1, fields=json.dumps(fields),
-                          report_columns=json.dumps(columns))
-        file["committed"] = np.zeros(1, np.int64)
-        file["finished"] = np.zeros(1, np.int64)
-
-        def column(name: str, shape: tuple[int, ...], dtype: Any, chunk: tuple[int, ...]) -> None:
-            file.create_dataset(name, (0, *shape), dtype, chunks=chunk, maxshape=(None, *shape))
-
-        scalars = {"time": np.float64, "step": np.int64, "report_end": np.int64, "state_sha256": "S64"}
-        for name, dtype in scalars.items():
-            column(f"frames/{name}", (), dtype, (256,))
-        for field in fields:
-            if field != "contacts":
-                width = BODY_FIELDS[field]
-                column(f"frames/{field}", (count, width), np.float64,
-                       (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width))
-        if "contacts" in fields:
-            column("frames/contact_end", (), np.int64, (256,))
-            for name, (shape, dtype) in CONTACT_COLUMNS.items():
-                column(f"contacts/{name}", shape, dtype, (4096, *shape))
-        steps = file.create_group("steps")
-        for name in columns:
-            column(f"{steps.name}/{name}", (), np.float64, (1024,))
-        stored = file.create_group("model")
-        for name in MODEL_ARRAYS:
-            stored[name] = getattr(model, name)
-        stored.attrs["names"] = json.dumps(model.names)
-
-
-def _contact_columns(contacts: Any) -> dict[str, np.ndarray]:
-    if contacts is None:
-        return {name: np.zeros((0, *shape), dtype) for name, (shape, dtype) in CONTACT_COLUMNS.items()}
-    get = contacts.__getitem__ if isinstance(contacts, Mapping) else lambda name: getattr(contacts, name)
-    columns = {name: np.asarray(get(name), dtype) for name, (_, dtype) in CONTACT_COLUMNS.items()}
-    count = len(columns["gap"])
-    for name, (shape, _) in CONTACT_COLUMNS.items():
-        if columns[name].shape != (count, *shape):
-            raise FileError(message(f"contacts.{name}", f"must have shape {(count, *shape)}",
-                                    columns[name].shape, "Give one row for each contact."))
-    return columns

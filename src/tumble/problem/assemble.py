@@ -38,10 +38,12 @@ class Rows:
         self._model, self._backend = model, backend
         n = model.body_count
         self._movable = np.any(model.body_inverse_mass > 0.0, axis=1) | (
-            (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1))
+            (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1)
+        )
         self._entry_start = np.zeros(n + 1, np.int64)
         self._cursor = np.zeros(n, np.int64)
         self._body_velocity = np.zeros((n, 6))
+        self._any_locked = bool(np.any(model.body_locked))
         self._gravity = float(np.linalg.norm(model.gravity)) or 9.81
         self._scratch: dict[str, np.ndarray] = {}
         self._operator: ContactOperator | None = None
@@ -58,44 +60,103 @@ class Rows:
         self._scratch.clear()
         self._operator = None
 
-    def assemble(self, contacts: ContactTable, center: np.ndarray, free: np.ndarray, inverse_inertia: np.ndarray,
-                 h: float, recovery: float) -> ConeProblem:
+    def assemble(
+        self,
+        contacts: ContactTable,
+        center: np.ndarray,
+        free: np.ndarray,
+        inverse_inertia: np.ndarray,
+        h: float,
+        recovery: float,
+    ) -> ConeProblem:
         """The cone problem of the step. Its arrays belong to this object and live until the next call."""
         if contacts.capacity != self._capacity:
             self._allocate(contacts.capacity)
         b, c = self._backend, contacts
-        b.fill_entries(c.count, c.body_a, c.body_b, self._movable, self._entry_start, self._cursor, self._slot_a,
-                       self._slot_b)
-        b.build_rows(c.count, c.body_a, c.body_b, c.normal, c.point, c.gap, c.size, center, free, h, recovery,
-                     self._gravity, self._slot_a, self._slot_b, self._geometry, self._entry_arm, self._bias)
+        b.fill_entries(
+            c.count, c.body_a, c.body_b, self._movable, self._entry_start, self._cursor, self._slot_a, self._slot_b
+        )
+        b.build_rows(
+            c.count,
+            c.body_a,
+            c.body_b,
+            c.normal,
+            c.point,
+            c.gap,
+            c.size,
+            center,
+            free,
+            h,
+            recovery,
+            self._gravity,
+            self._slot_a,
+            self._slot_b,
+            self._geometry,
+            self._entry_arm,
+            self._bias,
+        )
         arrays = ContactArrays(
-            c.count, c.body_a, c.body_b, self._geometry, self._slot_a, self._slot_b, self._entry_start, self._entry_arm,
-            self._entry_force, self._model.body_inverse_mass, inverse_inertia, self._body_velocity)
+            c.count,
+            c.body_a,
+            c.body_b,
+            self._geometry,
+            self._slot_a,
+            self._slot_b,
+            self._entry_start,
+            self._entry_arm,
+            self._entry_force,
+            self._model.body_inverse_mass,
+            inverse_inertia,
+            self._body_velocity,
+        )
         if self._operator is None:
             self._operator = ContactOperator(arrays, b)
         else:
             self._operator.arrays = arrays
-        problem = ConeProblem(BlockGroup(BlockKind.CONE, 3, c.count, c.friction), self._bias, self._operator, h,
-                              self._scratch)
+        problem = ConeProblem(
+            BlockGroup(BlockKind.CONE, 3, c.count, c.friction), self._bias, self._operator, h, self._scratch
+        )
         diagonal = problem.buffer("diagonal", 6, self._capacity)
         self._operator.diagonal_blocks(diagonal)
-        if np.any(self._model.body_locked):
+        if self._any_locked:
             b.free_frozen_rows(c.count, diagonal, self._bias)
         return problem
 
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:
         """Impulses of the same contacts a step ago into out (3, cap); returns how many were found."""
-        return int(self._backend.warm_start(
-            contacts.count, self._model.body_uid, contacts.body_a, contacts.body_b, contacts.feature, self._geometry,
-            memory.uid_a, memory.uid_b, memory.feature, memory.impulse, out))
+        return int(
+            self._backend.warm_start(
+                contacts.count,
+                self._model.body_uid,
+                contacts.body_a,
+                contacts.body_b,
+                contacts.feature,
+                self._geometry,
+                memory.uid_a,
+                memory.uid_b,
+                memory.feature,
+                memory.impulse,
+                out,
+            )
+        )
 
     def remember(self, contacts: ContactTable, impulse: np.ndarray) -> ContactMemory:
         """What the next step needs to know of these contacts."""
         n = contacts.count
-        memory = ContactMemory(np.empty(n, np.int64), np.empty(n, np.int64), contacts.feature[:n].copy(),
-                               np.empty((3, n)))
-        self._backend.remember(n, self._model.body_uid, contacts.body_a, contacts.body_b, self._geometry, impulse,
-                               memory.uid_a, memory.uid_b, memory.impulse)
+        memory = ContactMemory(
+            np.empty(n, np.int64), np.empty(n, np.int64), contacts.feature[:n].copy(), np.empty((3, n))
+        )
+        self._backend.remember(
+            n,
+            self._model.body_uid,
+            contacts.body_a,
+            contacts.body_b,
+            self._geometry,
+            impulse,
+            memory.uid_a,
+            memory.uid_b,
+            memory.impulse,
+        )
         return memory
 
     @property

@@ -64,8 +64,9 @@ class ConeProblem:
         return self.operator.backend
 
     @classmethod
-    def from_matrix(cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: ModuleType | None = None
-                    ) -> ConeProblem:
+    def from_matrix(
+        cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: ModuleType | None = None
+    ) -> ConeProblem:
         """From a symmetric matrix (dim n, dim n), a bias (dim n,) and mu (n,), normal row first for each contact."""
         if backend is None:
             from ..backends import cpu as backend
@@ -74,8 +75,14 @@ class ConeProblem:
         mu = checks.array("ConeProblem.friction", friction, (operator.count,), error=ProblemError)
         if np.any(mu < 0.0):
             at = int(np.argmax(mu < 0.0))
-            raise ProblemError(message("ConeProblem.friction", "must be >= 0", f"{mu[at]} at index {at}",
-                                       "Use 0 for a frictionless contact."))
+            raise ProblemError(
+                message(
+                    "ConeProblem.friction",
+                    "must be >= 0",
+                    f"{mu[at]} at index {at}",
+                    "Use 0 for a frictionless contact.",
+                )
+            )
         group = BlockGroup(BlockKind.CONE, dim, operator.count, mu)
         return cls(group, component_first(r, dim), operator)
 

@@ -92,8 +92,10 @@ class ContactOperator:
         cols_a = np.broadcast_to(6 * a.body_a[:n] + np.arange(6)[None, :, None], (3, 6, n))
         cols_b = np.broadcast_to(6 * a.body_b[:n] + np.arange(6)[None, :, None], (3, 6, n))
         shape = (3 * n, 6 * len(a.inverse_mass))
-        return (sp.coo_matrix((blocks_a.ravel(), (rows.ravel(), cols_a.ravel())), shape=shape)
-                + sp.coo_matrix((blocks_b.ravel(), (rows.ravel(), cols_b.ravel())), shape=shape)).tocsr()
+        return (
+            sp.coo_matrix((blocks_a.ravel(), (rows.ravel(), cols_a.ravel())), shape=shape)
+            + sp.coo_matrix((blocks_b.ravel(), (rows.ravel(), cols_b.ravel())), shape=shape)
+        ).tocsr()
 
     def inverse_mass(self) -> sp.csr_matrix:
         """M^-1 (6 bodies, 6 bodies)."""
@@ -123,19 +125,31 @@ class MatrixOperator:
             raise ProblemError(message(where + ".dim", "must be 2 or 3", dim, "Normal first, then the tangents."))
         w = sp.csr_matrix(matrix, dtype=np.float64)
         if w.shape[0] != w.shape[1] or w.shape[0] % dim:
-            raise ProblemError(message(where + ".matrix", f"must be square with a multiple of {dim} rows", w.shape,
-                                       "Check the dimension of the problem."))
+            raise ProblemError(
+                message(
+                    where + ".matrix",
+                    f"must be square with a multiple of {dim} rows",
+                    w.shape,
+                    "Check the dimension of the problem.",
+                )
+            )
         if not np.all(np.isfinite(w.data)):
             raise ProblemError(message(where + ".matrix", "must be finite", "NaN or infinity", "Check the input."))
         asymmetry = abs(w - w.T).max() if w.nnz else 0.0
         if asymmetry > 1e-12 * max(abs(w).max() if w.nnz else 0.0, 1e-300):
-            raise ProblemError(message(where + ".matrix", "must be symmetric", f"asymmetry {asymmetry:g}",
-                                       "Use (W + W^T) / 2."))
+            raise ProblemError(
+                message(where + ".matrix", "must be symmetric", f"asymmetry {asymmetry:g}", "Use (W + W^T) / 2.")
+            )
         self.matrix, self.dim, self.backend = w, dim, backend
         self.count = w.shape[0] // dim
         self.arrays = MatrixArrays(
-            self.count, dim, w.indptr.astype(np.int64), (w.indices // dim).astype(np.int32),
-            (w.indices % dim).astype(np.int32), w.data.astype(np.float64))
+            self.count,
+            dim,
+            w.indptr.astype(np.int64),
+            (w.indices // dim).astype(np.int32),
+            (w.indices % dim).astype(np.int32),
+            w.data.astype(np.float64),
+        )
 
     def product(self, x: np.ndarray, out: np.ndarray) -> None:
         """See `DelassusOperator`."""

@@ -167,7 +167,8 @@ class SceneBuilder:
                     message(where + ".motion", "must be a function of time", repr(motion),
                             "It returns a position (3,) and an orientation (4,); see Oscillation.")
                 )
-            if np.any(np.asarray(velocity, float)) or np.any(np.asarray(angular_velocity, float)):
+            if any(np.any(checks.vector(f"{where}.{name}", value))
+                   for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity))):
                 raise SceneError(message(where, "takes a motion or velocities, not both", f"velocity={velocity}",
                                          "Leave the velocities out."))
             position, orientation = motion_pose(where, motion, 0.0)
@@ -331,8 +332,6 @@ class SceneBuilder:
         if self._count + count > MAX_BODIES:
             raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
         name = self._free_name(where, name, kind)
-        orientations = np.broadcast_to(np.asarray(orientation, dtype=object), (count, 4)) \
-            if np.ndim(orientation) == 1 else orientation
         batch = _Batch(
             name=name, kind=kind, count=count,
             mass=np.zeros(count) if mass is None else mass,
@@ -340,7 +339,8 @@ class SceneBuilder:
             center=np.zeros(3) if center is None else center,
             axes=rotation.IDENTITY if axes is None else axes,
             position=self._rows(where + ".position", position, count, 3),
-            orientation=checks.quaternions(where + ".orientation", orientations, count),
+            orientation=checks.quaternions(
+                where + ".orientation", self._rows(where + ".orientation", orientation, count, 4), count),
             velocity=self._rows(where + ".velocity", velocity, count, 3),
             angular_velocity=self._rows(where + ".angular_velocity", angular_velocity, count, 3),
             force=self._rows(where + ".force", force, count, 3),
@@ -409,7 +409,7 @@ class SceneBuilder:
         if material is None:
             default = next((m for m in self._materials if m.name == "default"), None)
             material = default or self.add_material(Material(name="default"))
-        if isinstance(material, (Material, str)):
+        if isinstance(material, (Material, str)) or not isinstance(material, Iterable):
             return (self._material_index(where, material),) * count
         materials = list(material)
         if len(materials) != count:
@@ -432,7 +432,8 @@ class SceneBuilder:
         if name is None:
             return f"{kind.name.lower()}{len(self._names)}"
         if not isinstance(name, str) or not name or "[" in name:
-            raise SceneError(message(where + ".name", "must be a text without brackets", repr(name), "Or leave it out."))
+            raise SceneError(message(where + ".name", "must be a text without brackets", repr(name),
+                                     "Or leave it out."))
         if name in self._names:
             raise SceneError(message(where + ".name", "names are unique", repr(name), "Choose another name."))
         return name
@@ -450,7 +451,7 @@ class SceneBuilder:
     @staticmethod
     def _rows(where: str, value: Any, count: int, width: int) -> np.ndarray:
         """(width,) or (count, width) as a fresh (count, width)."""
-        if np.ndim(value) == 1:
+        if checks.dimensions(value) == 1:
             return np.tile(checks.array(where, value, (width,)), (count, 1))
         return checks.array(where, value, (count, width))
 
@@ -465,6 +466,9 @@ class SceneBuilder:
 
     @staticmethod
     def _locked(where: str, locked: Iterable[str]) -> np.ndarray:
+        if not isinstance(locked, Iterable):
+            raise SceneError(message(where + ".locked", "must be a list of axes", repr(locked),
+                                     "Any of " + ", ".join(AXES) + "."))
         words = locked.split() if isinstance(locked, str) else list(locked)
         for word in words:
             checks.choice(where + ".locked", word, AXES, error=SceneError)
@@ -484,7 +488,8 @@ def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np
         position, orientation = motion(time)
     except (TypeError, ValueError) as cause:
         raise SceneError(message(where + ".motion", "must return a position and an orientation",
-                                 f"{type(cause).__name__}: {cause}", "See tumble.Oscillation for an example.")) from cause
+                                 f"{type(cause).__name__}: {cause}",
+                                 "See tumble.Oscillation for an example.")) from cause
     return (checks.array(where + ".motion position", position, (3,)),
             checks.quaternion(where + ".motion orientation", orientation))
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..enums import Law, Scaling, Stop
 from ..errors import FileError, SceneError, TumbleError, message
 from ..options import StepOptions
 from . import fill, rotation
@@ -25,6 +24,7 @@ from .builder import STANDARD_GRAVITY, SceneBuilder
 from .materials import Material
 from .model import Model
 from .motion import Oscillation
+from .schema import schema, validated
 from .shapes import Box, HalfSpace, Placed, Sphere, open_box
 
 __all__ = ["LoadedScene", "load_scene"]
@@ -50,6 +50,8 @@ class LoadedScene:
 
 def load_scene(path: str | Path) -> LoadedScene:
     """Read a `.toml` or `.py` scene; every error names the file and the place in it."""
+    if not isinstance(path, (str, Path)):
+        raise FileError(message("load_scene.path", "must be a file name", repr(path), "For example 'scene.toml'."))
     path = Path(path)
     readers = {".toml": _load_toml, ".py": _load_python}
     if path.suffix not in readers:
@@ -92,7 +94,7 @@ def _load_python(path: Path, text: str) -> LoadedScene:
         raise SceneError(message(f"{path}: build()", "must return a Model", type(model).__name__,
                                  "End it with return scene.build()."))
     given = {key: getattr(module, name) for name, key in SETTINGS.items() if hasattr(module, name)}
-    checked = _validated(path, _schema().settings, given, {key: name for name, key in SETTINGS.items()})
+    checked = validated(path, schema().settings, given, {key: name for name, key in SETTINGS.items()})
     return LoadedScene(model=model, path=path, **_settings(path, checked, "STEP"))
 
 
@@ -110,84 +112,12 @@ def _raised(path: Path, cause: Exception) -> str:
 # ---------------------------------------------------------------------- TOML
 
 
-@functools.cache
-def _schema() -> types.SimpleNamespace:
-    """The tables of a TOML scene."""
-    from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
-    from pydantic_core import PydanticCustomError
-
-    class Table(BaseModel):
-        model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-        @model_validator(mode="before")
-        @classmethod
-        def known(cls, data: Any) -> Any:
-            for key in data if isinstance(data, dict) else ():
-                if key not in cls.model_fields:
-                    raise PydanticCustomError("unknown_key", "unknown key",
-                                              {"key": key, "hint": checks.nearest(key, cls.model_fields)})
-            return data
-
-    def table(title: str, /, *bases: type, **columns: Any) -> type[BaseModel]:
-        """A column is a type (then the key may be left out) or (type, ...) where it must be there."""
-        entries = {k: v if isinstance(v, tuple) else (v | None, None) for k, v in columns.items()}
-        return create_model(title, __base__=bases or (Table,), **entries)
-
-    def some(kind: Any, count: int) -> Any:
-        return Annotated[list[kind], Field(min_length=count, max_length=count)]
-
-    vector, quaternion, text = some(float, 3), some(float, 4), Annotated[str, Field(min_length=1)]
-    turned = table("Turned", orientation=quaternion,
-                   rotation=table("Rotation", axis=(vector, ...), angle_degrees=(float, ...)))
-    placed = table("PlacedShape", turned, position=vector, material=text)
-    sphere = table("SphereShape", placed, type=(Literal["sphere"], ...), radius=(float, ...))
-    box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...))
-    half_space = table("HalfSpaceShape", placed, type=(Literal["half_space"], ...), normal=vector,
-                       offset=float)
-    shape = Annotated[sphere | box | half_space, Field(discriminator="type")]
-    common = table("Common", material=text, name=text, group=int, mask=int, locked=list[str])
-    body = table(
-        "Body", turned, common, kind=(Literal["dynamic", "static", "kinematic"], "dynamic"), shape=shape,
-        shapes=Annotated[list[shape], Field(min_length=1)], mass=float, density=float,
-        inertia=vector | some(vector, 3), position=vector, velocity=vector, angular_velocity=vector,
-        force=vector, torque=vector,
-        motion=table("Motion", amplitude=(vector, ...), period=(float, ...), start=float))
-    regular = dict(shape=(some(int, 3), ...), origin=vector, jitter=float, seed=int,
-                   count=Annotated[int, Field(ge=1)])
-    grid = table("Grid", kind=(Literal["grid"], ...), spacing=(float | vector, ...), **regular)
-    lattice = table("Lattice", kind=(Literal["lattice"], ...), diameter=(float, ...), **regular)
-    thrown = table("Random", kind=(Literal["random"], ...), count=(int, ...), low=(vector, ...),
-                   high=(vector, ...), radius=float | list[float], seed=int, tries=int)
-    many = table(
-        "Many", common, position=list[vector], mass=float | list[float], density=float | list[float],
-        packing=Annotated[grid | lattice | thrown, Field(discriminator="kind")],
-        velocity=vector | list[vector], angular_velocity=vector | list[vector],
-        force=vector | list[vector])
-    spheres = table("Spheres", many, radius=float | list[float], radius_range=some(float, 2), seed=int)
-    boxes = table("Boxes", many, turned, size=(vector | list[vector], ...),
-                  orientation=quaternion | list[quaternion])
-    container = table("Container", inner=(vector, ...), thickness=float, center=vector, material=text,
-                      name=text)
-    step = table("Step", dt=float, law=Literal[tuple(Law)], margin=float, recovery_speed=float,
-                 warm_start=bool, speed_limit=float)
-    solver = table("Solver", name=text, tolerance=float, stop=Literal[tuple(Stop)], max_iterations=int,
-                   scaling=Literal[tuple(Scaling)])
-    run = dict(until=Annotated[float, Field(gt=0)], save_every=Annotated[int, Field(ge=1)])
-    scene = table(
-        "Scene", gravity=vector, material=list[table("Material", name=(text, ...), friction=float)],
-        friction=list[table("Friction", a=(text, ...), b=(text, ...), friction=(float, ...))],
-        body=list[body], container=list[container], spheres=list[spheres], boxes=list[boxes],
-        exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))], step=step, solver=solver,
-        run=table("Run", **run))
-    return types.SimpleNamespace(scene=scene, settings=table("Settings", step=step, solver=solver, **run))
-
-
 def _load_toml(path: Path, text: str) -> LoadedScene:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as cause:
         raise FileError(message(str(path), "must be valid TOML", cause, "Correct this line.")) from cause
-    scene = _validated(path, _schema().scene, data)
+    scene = validated(path, schema().scene, data)
     with _at(path, "gravity"):
         builder = SceneBuilder(gravity=scene.get("gravity", STANDARD_GRAVITY))
     adders = {
@@ -242,7 +172,7 @@ def _add_spheres(builder: SceneBuilder, *, seed: int = 0, **row: Any) -> None:
         if not 0.0 < low <= high:
             raise SceneError(message("radius_range", "must be 0 < low <= high [m]", radius_range,
                                      "Swap or correct them."))
-        return np.random.default_rng(seed).uniform(low, high, count)
+        return np.random.default_rng(checks.seed("seed", seed)).uniform(low, high, count)
 
     points = _points(row, radii)
     builder.add_spheres(radii(len(points)), position=points, **row)
@@ -317,35 +247,3 @@ def _settings(path: Path, data: dict[str, Any], step: str) -> dict[str, Any]:
     with _at(path, step):
         StepOptions(**{"dt": 1.0, **data.get("step", {})})
     return {key: data[key] for key in SETTINGS.values() if key in data}
-
-
-def _validated(path: Path, schema: Any, data: dict[str, Any], labels: dict[str, str] | None = None) -> Any:
-    """The data as plain dictionaries without the keys left out, or one line about the first mistake."""
-    from pydantic import ValidationError
-
-    try:
-        return schema.model_validate(data).model_dump(exclude_unset=True)
-    except ValidationError as cause:
-        raise SceneError(_mistake(path, cause.errors(include_url=False), data, labels or {})) from cause
-
-
-def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str]) -> str:
-    mistake = next((m for m in mistakes if m["type"] == "unknown_key"), mistakes[0])
-    context, kind = mistake.get("ctx", {}), mistake["type"]
-    where, value = "", data
-    steps = (*mistake["loc"], *((context["key"],) if kind == "unknown_key" else ()))
-    for i, step in enumerate(steps):
-        if isinstance(value, list) and isinstance(step, int):
-            where, value = f"{where}[{step}]", value[step]
-        elif isinstance(value, dict) and (step in value or (i == len(steps) - 1 and kind == "missing")):
-            where, value = f"{where}.{labels.get(step, step) if not where else step}", value.get(step)
-    where = f"{path}: {where.lstrip('.') or 'scene'}"
-    if kind == "unknown_key":
-        return message(where, "unknown key", checks._short(value), context["hint"])
-    if kind == "missing":
-        return message(where, "is required", "nothing", "Add this key.")
-    rule = mistake["msg"].replace("Input should be", "must be").replace("Input tag", "tag")
-    rule = rule[:1].lower() + rule[1:]
-    quoted = isinstance(value, str) and kind.startswith(("float", "int", "bool"))
-    remedy = "Write it without quotes." if quoted else "Correct this value."
-    return message(where, rule, checks._short(value), remedy)

@@ -27,9 +27,7 @@ def grid_points(
     """
     counts = [checks.integer(f"grid_points.shape ({a})", s, at_least=1, error=SceneError)
               for a, s in zip("xyz", _three("grid_points.shape", shape))]
-    step = np.broadcast_to(np.asarray(spacing, float), (3,))
-    for value in step:
-        checks.number("grid_points.spacing", float(value), above=0.0, unit="m", error=SceneError)
+    step = checks.positive_array("grid_points.spacing", spacing, 3, unit="m")
     start = checks.vector("grid_points.origin", origin)
     x, y, z = (np.arange(c) for c in counts)
     grid = np.stack(np.meshgrid(z, y, x, indexing="ij"), axis=-1).reshape(-1, 3)[:, ::-1].astype(float)
@@ -85,7 +83,8 @@ def random_points(
     if np.any(hi - lo < 2 * r.max()):
         raise SceneError(message("random_points", "the box must hold the largest sphere",
                                  f"box {(hi - lo).tolist()}, diameter {2 * r.max():g}", "Enlarge the box."))
-    rng = np.random.default_rng(seed)
+    checks.integer("random_points.tries", tries, at_least=1, error=SceneError)
+    rng = np.random.default_rng(checks.seed("random_points.seed", seed))
     cell = 2.0 * r.max()
     points = np.zeros((n, 3))
     cells: dict[tuple[int, int, int], list[int]] = {}
@@ -100,7 +99,8 @@ def random_points(
                 cells.setdefault(home, []).append(i)
                 break
         else:
-            raise SceneError(message("random_points", f"found room for {i} of {n} spheres", f"{tries} tries for the next",
+            raise SceneError(message("random_points", f"found room for {i} of {n} spheres",
+                                     f"{tries} tries for the next",
                                      "Enlarge the box or use fewer or smaller spheres."))
     return points
 
@@ -113,6 +113,7 @@ def _three(where: str, value: Sequence[int]) -> Sequence[int]:
 
 def _jitter(where: str, jitter: float, seed: int, count: int) -> np.ndarray:
     amount = checks.number(where + ".jitter", jitter, at_least=0.0, unit="m", error=SceneError)
+    checks.seed(where + ".seed", seed)
     if amount == 0.0:
         return np.zeros((count, 3))
     return np.random.default_rng(seed).uniform(-amount, amount, (count, 3))

@@ -40,7 +40,8 @@ def mass_properties(
     """
     if (mass is None) == (density is None):
         raise SceneError(
-            message(where, "needs either mass or density", f"mass={mass}, density={density}", "Give exactly one of them.")
+            message(where, "needs either mass or density", f"mass={mass}, density={density}",
+                    "Give exactly one of them.")
         )
     if any(isinstance(p.shape, HalfSpace) for p in shapes):
         raise SceneError(

@@ -166,7 +166,8 @@ class Model:
                 return np.arange(first, first + count)
             if match and known == match[1] and int(match[2]) < count:
                 return np.array([first + int(match[2])])
-        raise SceneError(message("Model.bodies", "unknown body", repr(name), nearest(name, [n for n, _, _ in self.names])))
+        raise SceneError(message("Model.bodies", "unknown body", repr(name),
+                                 nearest(name, [n for n, _, _ in self.names])))
 
     def name(self, body: int) -> str:
         """Name of the body with this index."""

@@ -152,7 +152,8 @@ def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
         items = ()
     if not items:
         raise SceneError(
-            message(where, "must be a shape or a non-empty sequence of shapes", repr(shapes), "For example Sphere(0.1).")
+            message(where, "must be a shape or a non-empty sequence of shapes", repr(shapes),
+                    "For example Sphere(0.1).")
         )
     out = []
     for item in items:

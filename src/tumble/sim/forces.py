@@ -76,5 +76,14 @@ def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces
     g = result.problem.operator.arrays.geometry[:, :k]
     impulse = np.einsum("rdk,rk->kd", g[:9].reshape(3, 3, k), result.solution.impulse[:, :k])
     return ContactForces(
-        model, c.body_a[:k].copy(), c.body_b[:k].copy(), c.point[:, :k].T.copy(), c.normal[:, :k].T.copy(),
-        c.gap[:k].copy(), impulse, impulse / dt, g[9:12].T.copy(), g[12:15].T.copy())
+        model,
+        c.body_a[:k].copy(),
+        c.body_b[:k].copy(),
+        c.point[:, :k].T.copy(),
+        c.normal[:, :k].T.copy(),
+        c.gap[:k].copy(),
+        impulse,
+        impulse / dt,
+        g[9:12].T.copy(),
+        g[12:15].T.copy(),
+    )

@@ -67,7 +67,9 @@ class StepReport:
 
 
 _TEXT = ("law", "solver", "status", "seconds")
-REPORT_COLUMNS = tuple(f.name for f in fields(StepReport) if f.name not in _TEXT) + tuple(f"seconds_{s}" for s in STAGES)
+REPORT_COLUMNS = tuple(f.name for f in fields(StepReport) if f.name not in _TEXT) + tuple(
+    f"seconds_{s}" for s in STAGES
+)
 
 
 def report_row(report: StepReport) -> list[float]:

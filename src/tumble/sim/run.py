@@ -63,19 +63,25 @@ class RunResult:
             "time: " + ", ".join(f"{k} {100 * v / total:.0f} %" for k, v in stages.items()),
         ]
         if self.unconverged:
-            lines.append(f"{self.unconverged} of {self.steps} steps did not reach the tolerance: raise max_iterations, "
-                         "loosen the tolerance or shorten dt")
+            lines.append(
+                f"{self.unconverged} of {self.steps} steps did not reach the tolerance: raise max_iterations, "
+                "loosen the tolerance or shorten dt"
+            )
         if self.path is not None:
             lines.append(f"{self.frames} frames in {self.path}")
         return "\n".join(lines)
 
 
-def run(sim: Simulation, *, until: float, save: Save | None, progress: bool | None, strict: bool, resume: bool) -> RunResult:
+def run(
+    sim: Simulation, *, until: float, save: Save | None, progress: bool | None, strict: bool, resume: bool
+) -> RunResult:
     """See `Simulation.run`."""
     checks.number("Simulation.run.until", until, at_least=0.0, unit="s")
     checks.flag("Simulation.run.strict", strict)
     if save is not None and not isinstance(save, Save):
-        raise OptionsError(message("Simulation.run.save", "must be a Save", repr(save), "For example Save(path='run.h5')."))
+        raise OptionsError(
+            message("Simulation.run.save", "must be a Save", repr(save), "For example Save(path='run.h5').")
+        )
     if resume and save is None:
         raise OptionsError(message("Simulation.run.resume", "needs save", None, "Give the file to continue."))
     writer = _open(sim, save, resume) if save is not None else None
@@ -96,10 +102,14 @@ def run(sim: Simulation, *, until: float, save: Save | None, progress: bool | No
                         _frame(sim, writer, save, last=sim.state.step == target)
                 bar.update(report, unconverged)
                 if strict and not report.converged:
-                    raise NotConvergedError(message(
-                        f"step {report.step}", f"the {report.solver} solver must reach its tolerance",
-                        f"natural map {report.natural_map:.2g} after {report.iterations} iterations",
-                        f"Status {report.status}: {report.status.advice}."))
+                    raise NotConvergedError(
+                        message(
+                            f"step {report.step}",
+                            f"the {report.solver} solver must reach its tolerance",
+                            f"natural map {report.natural_map:.2g} after {report.iterations} iterations",
+                            f"Status {report.status}: {report.status.advice}.",
+                        )
+                    )
         finished = True
     except BlowUpError as cause:
         if save is not None:
@@ -112,9 +122,15 @@ def run(sim: Simulation, *, until: float, save: Save | None, progress: bool | No
                 _frame(sim, writer, save, last=True)
             writer.close(finished=finished)
     table = np.array(rows).reshape(len(rows), len(REPORT_COLUMNS))
-    return RunResult(len(rows), sim.time, time.perf_counter() - start, unconverged,
-                     {c: table[:, i].copy() for i, c in enumerate(REPORT_COLUMNS)}, save.path if save else None,
-                     writer.frames if writer else 0)
+    return RunResult(
+        len(rows),
+        sim.time,
+        time.perf_counter() - start,
+        unconverged,
+        {c: table[:, i].copy() for i, c in enumerate(REPORT_COLUMNS)},
+        save.path if save else None,
+        writer.frames if writer else 0,
+    )
 
 
 def checkpoint_path(path: Path) -> Path:
@@ -125,16 +141,34 @@ def checkpoint_path(path: Path) -> Path:
 def _open(sim: Simulation, save: Save, resume: bool) -> TrajectoryWriter:
     if resume:
         if not checkpoint_path(save.path).exists():
-            raise FileError(message(str(checkpoint_path(save.path)), "must exist to resume", "no such file",
-                                    "Run once without --resume."))
+            raise FileError(
+                message(
+                    str(checkpoint_path(save.path)),
+                    "must exist to resume",
+                    "no such file",
+                    "Run once without --resume.",
+                )
+            )
         sim.load_checkpoint(checkpoint_path(save.path))
         return TrajectoryWriter.reopen(save.path, model=sim.model, step=sim.state.step)
-    options = {"step": asdict(sim.options), "save": {"every": save.every, "fields": list(save.fields)},
-               "solver": {"name": sim.solver.name, **(asdict(sim.solver) if is_dataclass(sim.solver) else {})}}
-    writer = TrajectoryWriter(save.path, model=sim.model, fields=save.fields, report_columns=REPORT_COLUMNS,
-                              attributes={"tumble_version": __version__, "options": json.dumps(options, default=str),
-                                          "dt": sim.options.dt, "law": str(sim.options.law),
-                                          "solver": str(sim.solver.name)})
+    options = {
+        "step": asdict(sim.options),
+        "save": {"every": save.every, "fields": list(save.fields)},
+        "solver": {"name": sim.solver.name, **(asdict(sim.solver) if is_dataclass(sim.solver) else {})},
+    }
+    writer = TrajectoryWriter(
+        save.path,
+        model=sim.model,
+        fields=save.fields,
+        report_columns=REPORT_COLUMNS,
+        attributes={
+            "tumble_version": __version__,
+            "options": json.dumps(options, default=str),
+            "dt": sim.options.dt,
+            "law": str(sim.options.law),
+            "solver": str(sim.solver.name),
+        },
+    )
     _frame(sim, writer, save, last=True)
     return writer
 
@@ -183,8 +217,14 @@ class _Bar:
             except ImportError:
                 return
             self._progress = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(), TextColumn("{task.fields[info]}"), console=Console(stderr=True))
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[info]}"),
+                console=Console(stderr=True),
+            )
 
     def __enter__(self) -> _Bar:
         if self._progress is not None:
@@ -205,8 +245,9 @@ class _Bar:
         info = f"t {report.time:.4g} s  {report.contacts} contacts  residual {report.natural_map:.1e}"
         if unconverged:
             info += f"  {unconverged} unconverged"
-        self._progress.update(self._task, completed=self._done, info=info,
-                              rate=f"{self._done / (now - self._start):.0f} steps/s")
+        self._progress.update(
+            self._task, completed=self._done, info=info, rate=f"{self._done / (now - self._start):.0f} steps/s"
+        )
 
     def __exit__(self, *_: object) -> None:
         if self._progress is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Sequence
@@ -51,14 +52,24 @@ class Simulation:
         backend: ModuleType = cpu,
     ) -> None:
         if not isinstance(model, Model):
-            raise OptionsError(message("Simulation.model", "must be a Model", type(model).__name__,
-                                       "Call build() on the SceneBuilder."))
+            raise OptionsError(
+                message(
+                    "Simulation.model", "must be a Model", type(model).__name__, "Call build() on the SceneBuilder."
+                )
+            )
         if not isinstance(options, StepOptions):
-            raise OptionsError(message("Simulation.options", "must be StepOptions", repr(options),
-                                       "For example StepOptions(dt=1e-3)."))
+            raise OptionsError(
+                message("Simulation.options", "must be StepOptions", repr(options), "For example StepOptions(dt=1e-3).")
+            )
         if solver is not None and not hasattr(solver, "solve"):
-            raise OptionsError(message("Simulation.solver", "must have a solve method", repr(solver),
-                                       "For example SolverAPGD(tolerance=1e-6)."))
+            raise OptionsError(
+                message(
+                    "Simulation.solver",
+                    "must have a solve method",
+                    repr(solver),
+                    "For example SolverAPGD(tolerance=1e-6).",
+                )
+            )
         self.model, self.options, self.backend = model, options, backend
         self.solver: Solver = SolverAPGD() if solver is None else solver
         self.threads = _threads(threads)
@@ -164,13 +175,13 @@ class Simulation:
         if angular_velocity is not None:
             spin = checks.array("set_state.angular_velocity", angular_velocity, (n, 3), error=OptionsError)
         if orientation is not None or angular_velocity is not None:
-            self.state.spin = np.ascontiguousarray(
-                rotation.rotate(rotation.conjugate(self.state.orientation), spin))
+            self.state.spin = np.ascontiguousarray(rotation.rotate(rotation.conjugate(self.state.orientation), spin))
 
     def copy(self) -> Simulation:
         """An independent simulation in the same state."""
-        other = Simulation(self.model, options=self.options, solver=self.solver, threads=self.threads,
-                           backend=self.backend)
+        other = Simulation(
+            self.model, options=self.options, solver=self.solver, threads=self.threads, backend=self.backend
+        )
         other.state = self.state.copy()
         other.unconverged = self.unconverged
         other._warned = set(self._warned)
@@ -179,19 +190,38 @@ class Simulation:
 
     def save_checkpoint(self, path: str | Path) -> None:
         """Write all that a restart needs; replaces the file at once or not at all."""
-        write_checkpoint(path, self.state, attributes={"dt": self.options.dt, "law": str(self.options.law),
-                                                       "bodies": self.model.body_count,
-                                                       "unconverged": self.unconverged})
+        write_checkpoint(
+            path,
+            self.state,
+            attributes={
+                "dt": self.options.dt,
+                "law": str(self.options.law),
+                "bodies": self.model.body_count,
+                "unconverged": self.unconverged,
+            },
+        )
 
     def load_checkpoint(self, path: str | Path) -> None:
         """Continue from a checkpoint of the same scene, bit for bit."""
         state, attributes = read_checkpoint(path)
         if len(state.position) != self.model.body_count:
-            raise OptionsError(message(str(path), f"must be a checkpoint of {self.model.body_count} bodies",
-                                       f"{len(state.position)} bodies", "Use the scene that wrote it."))
+            raise OptionsError(
+                message(
+                    str(path),
+                    f"must be a checkpoint of {self.model.body_count} bodies",
+                    f"{len(state.position)} bodies",
+                    "Use the scene that wrote it.",
+                )
+            )
         if float(attributes.get("dt", self.options.dt)) != self.options.dt:
-            raise OptionsError(message(str(path), f"was written with dt {attributes['dt']}", self.options.dt,
-                                       "Use the same step size to continue."))
+            raise OptionsError(
+                message(
+                    str(path),
+                    f"was written with dt {attributes['dt']}",
+                    self.options.dt,
+                    "Use the same step size to continue.",
+                )
+            )
         self.state = state
         self.unconverged = int(attributes.get("unconverged", 0))
         self._warned.add("overlap")
@@ -214,14 +244,19 @@ class Simulation:
 
     def _check(self, result: StepResult) -> None:
         report = result.report
-        if result.not_finite or not np.isfinite(report.kinetic_energy) or report.largest_speed > self.options.speed_limit:
+        if (
+            result.not_finite
+            or not math.isfinite(report.kinetic_energy)
+            or report.largest_speed > self.options.speed_limit
+        ):
             failed = self.state.copy()
             self.state = self._safe.copy()
             raise blow_up(self.model, failed, result, self.options.speed_limit)
         if "overlap" not in self._warned:
             self._warned.add("overlap")
             self._warn_overlap(result)
-        if "travel" not in self._warned:
+        if result.travel > 2.0 and "travel" not in self._warned:
+            self._warned.add("travel")
             self._warn_travel()
 
     def _warn_overlap(self, result: StepResult) -> None:
@@ -231,37 +266,54 @@ class Simulation:
         if np.any(deep):
             worst = int(np.argmax(np.where(deep, depth, -np.inf)))
             names = self.model.name(int(c.body_a[worst])), self.model.name(int(c.body_b[worst]))
-            warnings.warn(message(
-                "Simulation", f"{int(deep.sum())} contacts start overlapping by more than 1 % of a body",
-                f"deepest {depth[worst]:.3g} m between '{names[0]}' and '{names[1]}'",
-                "They are pushed apart gently (StepOptions.recovery_speed); start the bodies apart to avoid it."),
-                TumbleWarning, stacklevel=4)
+            warnings.warn(
+                message(
+                    "Simulation",
+                    f"{int(deep.sum())} contacts start overlapping by more than 1 % of a body",
+                    f"deepest {depth[worst]:.3g} m between '{names[0]}' and '{names[1]}'",
+                    "They are pushed apart gently (StepOptions.recovery_speed); start the bodies apart to avoid it.",
+                ),
+                TumbleWarning,
+                stacklevel=4,
+            )
 
     def _warn_travel(self) -> None:
-        m, partial = self.model, self._work.body_partial
-        self.backend.largest_travel(m.body_kind, m.body_size, self.state.velocity, self.options.dt, partial)
-        worst = int(np.argmax(partial[:, 0]))
-        ratio, body = partial[worst, 0], int(partial[worst, 1])
-        if ratio > 2.0:
-            self._warned.add("travel")
-            speed = float(np.linalg.norm(self.state.velocity[body]))
-            warnings.warn(message(
-                "Simulation", "a body moves more than its size in a step",
-                f"'{m.name(body)}' at {speed:.3g} m/s moves {ratio / 2.0:.3g} diameters",
-                f"It will not pass through others, but shorten dt below {2.0 * m.body_size[body] / speed:.2g} s for "
-                "accuracy. This is said once."), TumbleWarning, stacklevel=4)
+        m, v = self.model, self.state.velocity
+        travel = np.where(m.body_kind == BodyKind.DYNAMIC, np.linalg.norm(v, axis=1) / m.body_size, 0.0)
+        body = int(np.argmax(travel))
+        speed, diameter = float(np.linalg.norm(v[body])), 2.0 * float(m.body_size[body])
+        warnings.warn(
+            message(
+                "Simulation",
+                "a body moves more than its size in a step",
+                f"'{m.name(body)}' at {speed:.3g} m/s moves {self.options.dt * speed / diameter:.3g} diameters",
+                f"It will not pass through others, but shorten dt below {diameter / speed:.2g} s for accuracy. "
+                "This is said once.",
+            ),
+            TumbleWarning,
+            stacklevel=4,
+        )
 
 
 def blow_up(model: Model, failed: State, result: StepResult, limit: float) -> BlowUpError:
     """The error for a state that left every bound, naming the worst body."""
-    finite = (np.isfinite(failed.position).all(axis=1) & np.isfinite(failed.velocity).all(axis=1)
-              & np.isfinite(failed.spin).all(axis=1))
+    finite = (
+        np.isfinite(failed.position).all(axis=1)
+        & np.isfinite(failed.velocity).all(axis=1)
+        & np.isfinite(failed.spin).all(axis=1)
+    )
     speed = np.where(finite, np.linalg.norm(np.where(finite[:, None], failed.velocity, 0.0), axis=1), np.inf)
     worst = int(np.argmax(np.where(model.body_kind == BodyKind.DYNAMIC, speed, -1.0)))
     rule = f"every body must stay finite and slower than {limit:g} m/s"
     value = f"'{model.name(worst)}' at speed {speed[worst]:g} m/s"
-    return BlowUpError(message(f"step {result.report.step} (t = {result.report.time:g} s)", rule, value,
-                               "Check forces, masses and overlaps, or shorten dt. The state before this step is kept."))
+    return BlowUpError(
+        message(
+            f"step {result.report.step} (t = {result.report.time:g} s)",
+            rule,
+            value,
+            "Check forces, masses and overlaps, or shorten dt. The state before this step is kept.",
+        )
+    )
 
 
 def _threads(threads: int | None) -> int:
@@ -272,17 +324,29 @@ def _threads(threads: int | None) -> int:
         return int(most)
     count = checks.integer("Simulation.threads", threads, at_least=1)
     if count > most:
-        raise OptionsError(message("Simulation.threads", f"must be <= {most}", count,
-                                   "Set NUMBA_NUM_THREADS before Python starts to allow more."))
+        raise OptionsError(
+            message(
+                "Simulation.threads",
+                f"must be <= {most}",
+                count,
+                "Set NUMBA_NUM_THREADS before Python starts to allow more.",
+            )
+        )
     return count
 
 
 def _say_compiling() -> None:
-    print("tumble: compiling kernels for this machine; this happens once and takes about half a minute ...",
-          file=sys.stderr, flush=True)
+    print(
+        "tumble: compiling kernels for this machine; this happens once and takes about half a minute ...",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _say_compiled(kernels: int) -> None:
     log = jit.compile_log
-    print(f"tumble: compiled {kernels} kernels ({log.seconds:.1f} s so far); kept in {jit.cache_folder()}",
-          file=sys.stderr, flush=True)
+    print(
+        f"tumble: compiled {kernels} kernels ({log.seconds:.1f} s so far); kept in {jit.cache_folder()}",
+        file=sys.stderr,
+        flush=True,
+    )

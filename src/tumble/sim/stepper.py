@@ -6,8 +6,6 @@ Only `advance` writes the State. `Workspace` is scratch: a restart does not need
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -41,6 +39,8 @@ class StepResult:
     solution: Solution
     not_finite: int
     """Bodies whose new state is not finite"""
+    travel: float
+    """Largest travel of a dynamic body in units of its smallest half-extent"""
 
 
 class Workspace:
@@ -73,55 +73,104 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
     recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
     backend, contacts, seconds = work.backend, work.contacts, {}
 
-    with _timer(seconds, "predict"):
+    with _Timer(seconds, "predict"):
         _external_forces(model, state, work)
         _prescribed_motion(model, state, h, work)
         backend.predict(
-            model.body_kind, model.body_inverse_mass, model.body_inertia, model.body_locked, model.gravity,
-            state.orientation, state.velocity, state.spin, work.force, work.torque, work.prescribed, h, work.matrix,
-            work.inverse_inertia, work.before, work.free)
-    with _timer(seconds, "place"):
+            model.body_kind,
+            model.body_inverse_mass,
+            model.body_inertia,
+            model.body_locked,
+            model.gravity,
+            state.orientation,
+            state.velocity,
+            state.spin,
+            work.force,
+            work.torque,
+            work.prescribed,
+            h,
+            work.matrix,
+            work.inverse_inertia,
+            work.before,
+            work.free,
+        )
+    with _Timer(seconds, "place"):
         work.pairs.place(state.position, state.orientation, work.matrix, work.free, h, margin)
-    with _timer(seconds, "broad"):
+    with _Timer(seconds, "broad"):
         work.pairs.find(work.free, h)
-    with _timer(seconds, "narrow"):
+    with _Timer(seconds, "narrow"):
         work.narrow.find(work.pairs, state.position, work.free, h, margin, contacts)
-    with _timer(seconds, "assemble"):
+    with _Timer(seconds, "assemble"):
         problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
         guess = problem.vector("guess")
         if options.warm_start:
             warm = work.rows.warm_start(contacts, state.memory, guess)
         else:
             guess[:], warm = 0.0, 0
-    with _timer(seconds, "solve"):
+    with _Timer(seconds, "solve"):
         solution = solver.solve(problem, law=options.law, guess=guess)
-    with _timer(seconds, "advance"):
+    with _Timer(seconds, "advance"):
         change = problem.operator.velocity(solution.impulse)
         work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, solution, work, change)
-        overlap = float(max(0.0, -contacts.gap[: contacts.count].min())) if contacts.count else 0.0
-        backend.advance(
-            model.body_kind, model.body_inertia, model.body_inverse_mass, model.body_mass, model.gravity, work.matrix,
-            work.before, work.free, change, work.force, work.torque, h, state.position, state.orientation,
-            state.velocity, state.spin, work.body_partial)
+        overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
+        sums = backend.advance(
+            model.body_kind,
+            model.body_size,
+            model.body_inertia,
+            model.body_inverse_mass,
+            model.body_mass,
+            model.gravity,
+            work.matrix,
+            work.before,
+            work.free,
+            change,
+            work.force,
+            work.torque,
+            h,
+            state.position,
+            state.orientation,
+            state.velocity,
+            state.spin,
+            work.body_partial,
+        )
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
         state.memory = work.rows.remember(contacts, solution.impulse)
         state.step += 1
         state.time += h
-        sums = work.body_partial.sum(axis=0)
 
     r = solution.residuals
     defect = sums[1] + sums[3] - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven
     report = StepReport(
-        step=state.step, time=state.time, contacts=contacts.count, iterations=solution.iterations,
-        natural_map=r.natural_map, residual_eq25=r.residual_eq25, complementarity_error=r.complementarity_error,
-        penetration_speed=r.penetration_speed, certificate_energy=r.certificate_energy,
-        certificate_shift=r.certificate_shift, objective=r.objective, kinetic_energy=float(sums[1]),
-        potential_energy=float(sums[3]), work_normal=work_normal, work_friction=work_friction,
-        work_external=float(sums[4]), work_driven=work_driven, energy_defect=float(defect), largest_overlap=overlap,
-        largest_speed=float(work.body_partial[:, 5].max()), warm_started=warm, products=solution.products,
-        converged=solution.converged, law=solution.law, solver=solution.solver, status=solution.status, seconds=seconds)
-    return StepResult(report, contacts, problem, solution, int(sums[6]))
+        step=state.step,
+        time=state.time,
+        contacts=contacts.count,
+        iterations=solution.iterations,
+        natural_map=r.natural_map,
+        residual_eq25=r.residual_eq25,
+        complementarity_error=r.complementarity_error,
+        penetration_speed=r.penetration_speed,
+        certificate_energy=r.certificate_energy,
+        certificate_shift=r.certificate_shift,
+        objective=r.objective,
+        kinetic_energy=float(sums[1]),
+        potential_energy=float(sums[3]),
+        work_normal=work_normal,
+        work_friction=work_friction,
+        work_external=float(sums[4]),
+        work_driven=work_driven,
+        energy_defect=float(defect),
+        largest_overlap=overlap,
+        largest_speed=float(sums[5]),
+        warm_started=warm,
+        products=solution.products,
+        converged=solution.converged,
+        law=solution.law,
+        solver=solution.solver,
+        status=solution.status,
+        seconds=seconds,
+    )
+    return StepResult(report, contacts, problem, solution, int(sums[6]), float(sums[7]))
 
 
 def _external_forces(model: Model, state: State, work: Workspace) -> None:
@@ -139,10 +188,14 @@ def _external_forces(model: Model, state: State, work: Workspace) -> None:
             if force.shape != work.force.shape or torque.shape != work.torque.shape:
                 raise ValueError(f"shapes {force.shape} and {torque.shape}")
         except (TypeError, ValueError) as cause:
-            raise SceneError(message(
-                f"force callback '{getattr(callback, '__name__', callback)}'",
-                f"must return a force and a torque of shape {work.force.shape}", cause,
-                "Return zeros for the one you do not need.")) from cause
+            raise SceneError(
+                message(
+                    f"force callback '{getattr(callback, '__name__', callback)}'",
+                    f"must return a force and a torque of shape {work.force.shape}",
+                    cause,
+                    "Return zeros for the one you do not need.",
+                )
+            ) from cause
         work.force += force
         work.torque += torque
 
@@ -166,8 +219,9 @@ def _prescribed_motion(model: Model, state: State, h: float, work: Workspace) ->
         work.next_pose[body] = (position, orientation)
 
 
-def _contact_work(model: Model, contacts: Contacts, problem: ConeProblem, solution: Solution, work: Workspace,
-                  change: np.ndarray) -> tuple[float, float, float]:
+def _contact_work(
+    model: Model, contacts: Contacts, problem: ConeProblem, solution: Solution, work: Workspace, change: np.ndarray
+) -> tuple[float, float, float]:
     """Work of normal and tangential impulses, and of prescribed motion, with the mean velocity of the step [J]."""
     if contacts.count == 0:
         return 0.0, 0.0, 0.0
@@ -178,13 +232,28 @@ def _contact_work(model: Model, contacts: Contacts, problem: ConeProblem, soluti
     normal, friction = work.backend.contact_work(contacts.count, solution.impulse, after, before)
     driven = 0.0
     if work.has_kinematic:
-        driven = work.backend.driven_work(contacts.count, model.body_kind, contacts.body_a, contacts.body_b,
-                                          problem.operator.arrays.geometry, solution.impulse, work.free)
+        driven = work.backend.driven_work(
+            contacts.count,
+            model.body_kind,
+            contacts.body_a,
+            contacts.body_b,
+            problem.operator.arrays.geometry,
+            solution.impulse,
+            work.free,
+        )
     return float(normal), float(friction), float(driven)
 
 
-@contextmanager
-def _timer(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    seconds[stage] = time.perf_counter() - start
+class _Timer:
+    """Stopwatch for one stage."""
+
+    __slots__ = ("_seconds", "_stage", "_start")
+
+    def __init__(self, seconds: dict[str, float], stage: str) -> None:
+        self._seconds, self._stage = seconds, stage
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds[self._stage] = time.perf_counter() - self._start

@@ -32,5 +32,17 @@ class SolverAPGD(IterativeSolver):
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
         v = scaled.vector
         return scaled.backend.apgd(
-            *self._common(scaled, coulomb), float(self.growth), scaled.x, v("x_old"), v("nx"), v("nx_old"), v("x_new"),
-            v("product"), scaled.shift, scaled.best, scaled.partial, scaled.values, history)
+            *self._common(scaled, coulomb),
+            float(self.growth),
+            scaled.x,
+            v("x_old"),
+            v("nx"),
+            v("nx_old"),
+            v("x_new"),
+            v("product"),
+            scaled.shift,
+            scaled.best,
+            scaled.partial,
+            scaled.values,
+            history,
+        )

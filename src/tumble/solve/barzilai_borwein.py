@@ -21,5 +21,14 @@ class SolverBarzilaiBorwein(IterativeSolver):
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
         v = scaled.vector
         return scaled.backend.barzilai_borwein(
-            *self._common(scaled, coulomb), scaled.x, v("nx"), v("x_old"), v("nx_old"), scaled.shift, scaled.best,
-            scaled.partial, scaled.values, history)
+            *self._common(scaled, coulomb),
+            scaled.x,
+            v("nx"),
+            v("x_old"),
+            v("nx_old"),
+            scaled.shift,
+            scaled.best,
+            scaled.partial,
+            scaled.values,
+            history,
+        )

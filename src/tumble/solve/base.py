@@ -56,11 +56,12 @@ class Solver(Protocol):
 class IterativeSolver:
     """Options of the first-order solvers."""
 
-    tolerance: float = 1e-6
+    tolerance: float = 1e-7
     """The stopping quantity must fall below this."""
     stop: str = Stop.NATURAL_MAP
     """Stopping quantity: natural_map, residual_eq25 [m/s] or certificate (relative, see `docs/measures.md`)."""
-    max_iterations: int = 1000
+    max_iterations: int | None = None
+    """None: 1000, and up to 20000 for fewer than 4000 contacts, where iterations cost little."""
     scaling: str = Scaling.NORMAL_TANGENTIAL
     """none, scalar (one number a contact) or normal_tangential."""
     check_every: int = 5
@@ -76,7 +77,8 @@ class IterativeSolver:
         where = type(self).__name__ + "."
         checks.number(where + "tolerance", self.tolerance, at_least=0.0)
         object.__setattr__(self, "stop", Stop(checks.choice(where + "stop", self.stop, list(Stop))))
-        checks.integer(where + "max_iterations", self.max_iterations, at_least=1)
+        if self.max_iterations is not None:
+            checks.integer(where + "max_iterations", self.max_iterations, at_least=1)
         object.__setattr__(self, "scaling", Scaling(checks.choice(where + "scaling", self.scaling, list(Scaling))))
         checks.integer(where + "check_every", self.check_every, at_least=1)
         checks.number(where + "damping", self.damping, above=0.0)
@@ -86,14 +88,28 @@ class IterativeSolver:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
         impulse = problem.vector("impulse")
-        history = np.full(self.max_iterations + 1, np.nan) if self.record else np.zeros(1)
+        history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
         scaled = ScaledProblem(problem, self.scaling, guess)
         iterations, products, code, _ = self._iterate(scaled, law == Law.COULOMB, history)
         problem.backend.unscale_impulses(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
-        return Solution(impulse, law, self.name, STATUS[code], int(iterations), int(products),
-                        measure(problem, impulse, law), history)
+        return Solution(
+            impulse,
+            law,
+            self.name,
+            STATUS[code],
+            int(iterations),
+            int(products),
+            measure(problem, impulse, law),
+            history,
+        )
+
+    def iteration_limit(self, contacts: int) -> int:
+        """The most iterations for a problem of this size."""
+        if self.max_iterations is not None:
+            return self.max_iterations
+        return max(1000, min(20000, 4_000_000 // max(1, contacts)))
 
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
         """Fill scaled.best; returns iterations, products, status code and the best stopping quantity."""
@@ -101,8 +117,22 @@ class IterativeSolver:
 
     def _common(self, s: ScaledProblem, coulomb: bool) -> tuple:
         """Arguments that all compiled iterations begin with."""
-        return (s.operator.arrays, s.count, s.dim, s.bias, s.friction, s.true_friction, s.scale, s.weight, coulomb,
-                float(self.damping), STOP[self.stop], float(self.tolerance), self.max_iterations, self.check_every)
+        return (
+            s.operator.arrays,
+            s.count,
+            s.dim,
+            s.bias,
+            s.friction,
+            s.true_friction,
+            s.scale,
+            s.weight,
+            coulomb,
+            float(self.damping),
+            STOP[self.stop],
+            float(self.tolerance),
+            self.iteration_limit(s.count),
+            self.check_every,
+        )
 
 
 class ScaledProblem:
@@ -115,8 +145,15 @@ class ScaledProblem:
         self.diagonal = problem.buffer("diagonal", 6, cap)
         problem.operator.diagonal_blocks(self.diagonal)
         self.scale, self.weight = problem.buffer("scale", 2, cap), problem.buffer("weight", cap)
-        b.weigh(self.count, self.dim, self.diagonal, SCALING[scaling], self.scale, self.weight,
-                problem.buffer("tangential", cap))
+        b.weigh(
+            self.count,
+            self.dim,
+            self.diagonal,
+            SCALING[scaling],
+            self.scale,
+            self.weight,
+            problem.buffer("tangential", cap),
+        )
         self.operator = problem.operator.scaled(self.scale) if scaling != Scaling.NONE else problem.operator
         self.bias, self.x = problem.vector("scaled_bias"), problem.vector("x")
         self.friction, self.true_friction = problem.buffer("scaled_friction", cap), problem.friction

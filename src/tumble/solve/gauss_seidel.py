@@ -34,5 +34,14 @@ class SolverGaussSeidel(IterativeSolver):
         scaled.backend.block_steps(scaled.count, scaled.diagonal, scaled.scale, step)
         step *= self.omega
         return scaled.backend.relax(
-            *self._common(scaled, coulomb), step, self.sequential, scaled.x, scaled.vector("nx"), scaled.shift,
-            scaled.best, scaled.partial, scaled.values, history)
+            *self._common(scaled, coulomb),
+            step,
+            self.sequential,
+            scaled.x,
+            scaled.vector("nx"),
+            scaled.shift,
+            scaled.best,
+            scaled.partial,
+            scaled.values,
+            history,
+        )

@@ -23,6 +23,7 @@ def make_solver(name: str = "apgd", **options: object) -> IterativeSolver:
     known = set(kind.__dataclass_fields__)
     for key, value in options.items():
         if key not in known:
-            raise OptionsError(message(f"solver '{name}'", f"unknown option '{key}'", repr(value),
-                                       checks.nearest(key, known)))
+            raise OptionsError(
+                message(f"solver '{name}'", f"unknown option '{key}'", repr(value), checks.nearest(key, known))
+            )
     return kind(**options)  # type: ignore[arg-type]

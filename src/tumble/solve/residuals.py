@@ -70,9 +70,18 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
         shift = float(values[Measure.SHIFT])
     total = float(values[Measure.EQ25])
     return Residuals(
-        law, float(values[Measure.NATURAL]), float(values[Measure.CLASSIC]), total / (problem.dim * n), total,
-        float(values[Measure.COMPLEMENTARITY]), float(values[Measure.PENETRATION_SPEED]),
-        float(values[Measure.OBJECTIVE]), gap, shift, problem.h * shift)
+        law,
+        float(values[Measure.NATURAL]),
+        float(values[Measure.CLASSIC]),
+        total / (problem.dim * n),
+        total,
+        float(values[Measure.COMPLEMENTARITY]),
+        float(values[Measure.PENETRATION_SPEED]),
+        float(values[Measure.OBJECTIVE]),
+        gap,
+        shift,
+        problem.h * shift,
+    )
 
 
 def weights(problem: ConeProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -9,12 +9,13 @@ from .collide import (
     cell_keys,
     find_contacts,
     find_pairs,
+    most_and_total,
     sort_contacts,
 )
 from .iterate import apgd
 from .iterate_more import barzilai_borwein, relax
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
-from .motion import advance, largest_travel, place_shapes, predict
+from .motion import advance, place_shapes, predict
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_geometry
 from .rows import (
     block_steps,
@@ -33,9 +34,43 @@ from .rows import (
 name = "cpu"
 
 __all__ = [
-    "FEW", "LEVELS", "PAIR_BLOCK", "advance", "apgd", "arrange_contacts", "barzilai_borwein", "block_steps", "build_grid",
-    "build_rows", "cell_keys", "contact_diagonal", "contact_product", "contact_work", "coulomb_shift_bound",
-    "driven_work", "fill_entries", "find_contacts", "find_pairs", "free_frozen_rows", "gather", "largest_travel",
-    "lay_down", "matrix_diagonal", "matrix_product", "measure", "name", "place_shapes", "predict", "product", "read_rows",
-    "relax", "remember", "scale_geometry", "scale_rows", "unscale_impulses", "sort_contacts", "warm_start", "weigh",
+    "FEW",
+    "LEVELS",
+    "PAIR_BLOCK",
+    "advance",
+    "apgd",
+    "arrange_contacts",
+    "barzilai_borwein",
+    "block_steps",
+    "build_grid",
+    "build_rows",
+    "cell_keys",
+    "contact_diagonal",
+    "contact_product",
+    "contact_work",
+    "coulomb_shift_bound",
+    "driven_work",
+    "fill_entries",
+    "find_contacts",
+    "find_pairs",
+    "free_frozen_rows",
+    "gather",
+    "lay_down",
+    "matrix_diagonal",
+    "matrix_product",
+    "measure",
+    "most_and_total",
+    "name",
+    "place_shapes",
+    "predict",
+    "product",
+    "read_rows",
+    "relax",
+    "remember",
+    "scale_geometry",
+    "scale_rows",
+    "sort_contacts",
+    "unscale_impulses",
+    "warm_start",
+    "weigh",
 ]

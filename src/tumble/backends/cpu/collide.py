@@ -118,8 +118,14 @@ def _may_collide(i, j, body, body_kind, group, mask, excluded):
 
 @exact
 def _boxes_meet(box, i, j):
-    return (box[i, 0] <= box[j, 3] and box[j, 0] <= box[i, 3] and box[i, 1] <= box[j, 4] and box[j, 1] <= box[i, 4]
-            and box[i, 2] <= box[j, 5] and box[j, 2] <= box[i, 5])
+    return (
+        box[i, 0] <= box[j, 3]
+        and box[j, 0] <= box[i, 3]
+        and box[i, 1] <= box[j, 4]
+        and box[j, 1] <= box[i, 4]
+        and box[i, 2] <= box[j, 5]
+        and box[j, 2] <= box[i, 5]
+    )
 
 
 @exact
@@ -133,8 +139,33 @@ def _above_plane(i, p, box, position, matrix):
 
 
 @parallel_loop
-def find_pairs(kind, body, body_kind, group, mask, excluded, box, position, matrix, free, h, level, key, level_count,
-               bucket_start, item, single, singles, levels, used, planes, plane_count, pair, capacity, count):
+def find_pairs(
+    kind,
+    body,
+    body_kind,
+    group,
+    mask,
+    excluded,
+    box,
+    position,
+    matrix,
+    free,
+    h,
+    level,
+    key,
+    level_count,
+    bucket_start,
+    item,
+    single,
+    singles,
+    levels,
+    used,
+    planes,
+    plane_count,
+    pair,
+    capacity,
+    count,
+):
     """Pairs of shapes whose boxes meet, `capacity` places for each block of shapes; count may exceed it (try again)."""
     m = kind.size
     hash_mask = bucket_start.size - 3
@@ -151,7 +182,8 @@ def find_pairs(kind, body, body_kind, group, mask, excluded, box, position, matr
                 w = (free[b, 3], free[b, 4], free[b, 5])
                 reach = h * (norm(v) + norm(w) * norm(sub(row3(position, i), row3(position, p))))
                 if _above_plane(i, p, box, position, matrix) <= reach and _may_collide(
-                        i, p, body, body_kind, group, mask, excluded):
+                    i, p, body, body_kind, group, mask, excluded
+                ):
                     if found < capacity:
                         pair[base + found, 0], pair[base + found, 1] = i, p
                     found += 1
@@ -159,8 +191,12 @@ def find_pairs(kind, body, body_kind, group, mask, excluded, box, position, matr
             in_grid = level_count[mine] > FEW
             for s in range(singles):
                 j = single[s]
-                if j != i and (in_grid or i < j) and _boxes_meet(box, i, j) and _may_collide(
-                        i, j, body, body_kind, group, mask, excluded):
+                if (
+                    j != i
+                    and (in_grid or i < j)
+                    and _boxes_meet(box, i, j)
+                    and _may_collide(i, j, body, body_kind, group, mask, excluded)
+                ):
                     if found < capacity:
                         pair[base + found, 0], pair[base + found, 1] = i, j
                     found += 1
@@ -187,7 +223,8 @@ def find_pairs(kind, body, body_kind, group, mask, excluded, box, position, matr
                                 if key[j] != wanted or (e == mine and j <= i):
                                     continue
                                 if _boxes_meet(box, i, j) and _may_collide(
-                                        i, j, body, body_kind, group, mask, excluded):
+                                    i, j, body, body_kind, group, mask, excluded
+                                ):
                                     if found < capacity:
                                         pair[base + found, 0], pair[base + found, 1] = i, j
                                     found += 1
@@ -202,8 +239,25 @@ def _point_velocity(free, b, p, x):
 
 
 @exact
-def _pair(i, j, kind, parameters, shape_position, shape_matrix, bound, smallest, body, body_kind, center, free, h,
-          margin, out, row, scratch):
+def _pair(
+    i,
+    j,
+    kind,
+    parameters,
+    shape_position,
+    shape_matrix,
+    bound,
+    smallest,
+    body,
+    body_kind,
+    center,
+    free,
+    h,
+    margin,
+    out,
+    row,
+    scratch,
+):
     """Contacts of one ordered pair, with gaps as the step's bias needs them; returns their number.
 
     A slow pair is taken as it stands: contacts within the margin plus h times the approach speed. A fast one is swept:
@@ -258,8 +312,29 @@ def _pair(i, j, kind, parameters, shape_position, shape_matrix, bound, smallest,
 
 
 @parallel_loop
-def find_contacts(kind, parameters, shape_position, shape_matrix, bound, smallest, body, body_kind, center, free,
-                  h, margin, pair, pair_capacity, pair_count, blocks, raw, raw_shapes, raw_capacity, raw_count, scratch):
+def find_contacts(
+    kind,
+    parameters,
+    shape_position,
+    shape_matrix,
+    bound,
+    smallest,
+    body,
+    body_kind,
+    center,
+    free,
+    h,
+    margin,
+    pair,
+    pair_capacity,
+    pair_count,
+    blocks,
+    raw,
+    raw_shapes,
+    raw_capacity,
+    raw_count,
+    scratch,
+):
     """Contacts of all pairs. raw (.., 8): normal from the first to the second shape, point, gap, feature."""
     for block in prange(blocks):
         found = 0
@@ -271,8 +346,25 @@ def find_contacts(kind, parameters, shape_position, shape_matrix, bound, smalles
             if found + 4 > raw_capacity:
                 found += 4  # no room: the caller enlarges and comes again
                 continue
-            new = _pair(i, j, kind, parameters, shape_position, shape_matrix, bound, smallest, body, body_kind, center,
-                        free, h, margin, raw, base + found, scratch[block])
+            new = _pair(
+                i,
+                j,
+                kind,
+                parameters,
+                shape_position,
+                shape_matrix,
+                bound,
+                smallest,
+                body,
+                body_kind,
+                center,
+                free,
+                h,
+                margin,
+                raw,
+                base + found,
+                scratch[block],
+            )
             for c in range(found, found + new):
                 raw_shapes[base + c, 0], raw_shapes[base + c, 1] = i, j
             found += new
@@ -307,8 +399,9 @@ def sort_contacts(raw, raw_shapes, raw_capacity, raw_count, blocks, body, local,
 
 
 @parallel_loop
-def arrange_contacts(count, order, raw, raw_shapes, body, material, friction, smallest, body_a, mu, size, normal, point,
-                     gap):
+def arrange_contacts(
+    count, order, raw, raw_shapes, body, material, friction, smallest, body_a, mu, size, normal, point, gap
+):
     """Copy the sorted contacts into component-first arrays."""
     for block in prange((count + BLOCK - 1) // BLOCK):
         for item in range(block_length(block, count)):
@@ -323,3 +416,13 @@ def arrange_contacts(count, order, raw, raw_shapes, body, material, friction, sm
                 normal[d, k] = sign * raw[c, d]
                 point[d, k] = raw[c, 3 + d]
             gap[k] = raw[c, 6]
+
+
+@loop
+def most_and_total(count):
+    """Largest entry and sum of the counts of all blocks."""
+    most, total = 0, 0
+    for block in range(count.size):
+        most = max(most, count[block])
+        total += count[block]
+    return most, total

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import coulomb_shift, project
-from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK
 from .measure import stop_value
 from .operators import product
@@ -22,70 +22,111 @@ STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
 
 
-@parallel_loop
+@loop
 def copy_vector(count, src, dst):
     """dst = src"""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            dst[0, c], dst[1, c], dst[2, c] = src[0, c], src[1, c], src[2, c]
+    for c in range(count):
+        dst[0, c], dst[1, c], dst[2, c] = src[0, c], src[1, c], src[2, c]
 
 
-@parallel_loop
+@loop
 def project_all(count, mu, x):
     """x = Pi_K(x)"""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
+    for c in range(count):
+        x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
+
+
+@block_body
+def refresh_shift_block(block, count, nx, bias, mu, blend, shift):
+    """Move the Coulomb correction towards mu |u_T|."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        target = coulomb_shift(nx[1, c] + bias[1, c], nx[2, c] + bias[2, c], mu[c])
+        shift[c] += blend * (target - shift[c])
 
 
 @parallel_loop
+def refresh_shift_blocks(count, nx, bias, mu, blend, shift):
+    """All blocks of `refresh_shift_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        refresh_shift_block(block, count, nx, bias, mu, blend, shift)
+
+
+@loop
 def refresh_shift(count, nx, bias, mu, blend, shift):
     """Move the Coulomb correction towards mu |u_T|."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            target = coulomb_shift(nx[1, c] + bias[1, c], nx[2, c] + bias[2, c], mu[c])
-            shift[c] += blend * (target - shift[c])
+    if count <= SMALL:
+        refresh_shift_block(0, count, nx, bias, mu, blend, shift)
+    else:
+        refresh_shift_blocks(count, nx, bias, mu, blend, shift)
+
+
+@block_body
+def _nesterov_step_block(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
+    """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        b0, b1, b2 = bias[0, c], bias[1, c], bias[2, c]
+        n0, n1, n2 = nx[0, c], nx[1, c], nx[2, c]
+        s = shift[c]
+        s += blend * (coulomb_shift(n1 + b1, n2 + b2, mu[c]) - s)
+        shift[c] = s
+        x0, x1, x2 = x[0, c], x[1, c], x[2, c]
+        g0 = n0 + beta * (n0 - nx_old[0, c]) + b0 + s
+        g1 = n1 + beta * (n1 - nx_old[1, c]) + b1
+        g2 = n2 + beta * (n2 - nx_old[2, c]) + b2
+        y0 = x0 + beta * (x0 - x_old[0, c])
+        y1 = x1 + beta * (x1 - x_old[1, c])
+        y2 = x2 + beta * (x2 - x_old[2, c])
+        x_new[0, c], x_new[1, c], x_new[2, c] = project(y0 - t * g0, y1 - t * g1, y2 - t * g2, mu[c])
 
 
 @parallel_loop
+def _nesterov_step_blocks(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
+    """All blocks of `_nesterov_step_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _nesterov_step_block(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
+
+
+@loop
 def _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
     """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            b0, b1, b2 = bias[0, c], bias[1, c], bias[2, c]
-            n0, n1, n2 = nx[0, c], nx[1, c], nx[2, c]
-            s = shift[c]
-            s += blend * (coulomb_shift(n1 + b1, n2 + b2, mu[c]) - s)
-            shift[c] = s
-            x0, x1, x2 = x[0, c], x[1, c], x[2, c]
-            g0 = n0 + beta * (n0 - nx_old[0, c]) + b0 + s
-            g1 = n1 + beta * (n1 - nx_old[1, c]) + b1
-            g2 = n2 + beta * (n2 - nx_old[2, c]) + b2
-            y0 = x0 + beta * (x0 - x_old[0, c])
-            y1 = x1 + beta * (x1 - x_old[1, c])
-            y2 = x2 + beta * (x2 - x_old[2, c])
-            x_new[0, c], x_new[1, c], x_new[2, c] = project(y0 - t * g0, y1 - t * g1, y2 - t * g2, mu[c])
+    if count <= SMALL:
+        _nesterov_step_block(0, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
+    else:
+        _nesterov_step_blocks(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
+
+
+@block_body
+def _nesterov_dots_block(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
+    """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
+    dd, dnd, turn = 0.0, 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(3):
+            xk, nk, zk = x[k, c], nx[k, c], x_new[k, c]
+            ny = nk + beta * (nk - nx_old[k, c])
+            d = zk - xk - beta * (xk - x_old[k, c])
+            dd += d * d
+            dnd += d * (nx_new[k, c] - ny)
+            turn += (ny + bias[k, c] + (shift[c] if k == 0 else 0.0)) * (zk - xk)
+    partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, turn
 
 
 @parallel_loop
+def _nesterov_dots_blocks(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
+    """All blocks of `_nesterov_dots_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _nesterov_dots_block(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
+
+
+@loop
 def _nesterov_dots(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        dd, dnd, turn = 0.0, 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            for k in range(3):
-                xk, nk, zk = x[k, c], nx[k, c], x_new[k, c]
-                ny = nk + beta * (nk - nx_old[k, c])
-                d = zk - xk - beta * (xk - x_old[k, c])
-                dd += d * d
-                dnd += d * (nx_new[k, c] - ny)
-                turn += (ny + bias[k, c] + (shift[c] if k == 0 else 0.0)) * (zk - xk)
-        partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, turn
+    if count <= SMALL:
+        _nesterov_dots_block(0, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
+    else:
+        _nesterov_dots_blocks(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
 
 
 @loop
@@ -99,40 +140,54 @@ def sum_three(count, partial):
     return a, b, c
 
 
-@parallel_loop
-def _ratio_blocks(count, x, nx, partial):
-    """Per block |x|^2 and |N x|^2."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        xx, nn = 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            for k in range(3):
-                xx += x[k, c] * x[k, c]
-                nn += nx[k, c] * nx[k, c]
-        partial[block, 0], partial[block, 1], partial[block, 2] = xx, nn, 0.0
-
-
 @loop
-def curvature_estimate(op, count, work, nwork, partial):
+def curvature_estimate(op, count, work, nwork):
     """|N 1| / |1|, the first guess of the largest eigenvalue (on `work`, which is overwritten)."""
     for c in range(count):
         work[0, c], work[1, c], work[2, c] = 1.0, 1.0, 1.0
     product(op, work, nwork)
-    _ratio_blocks(count, work, nwork, partial)
-    xx, nn, _ = sum_three(count, partial)
-    return math.sqrt(nn / xx) if nn > 0.0 and math.isfinite(nn) else 1.0
+    squares = 0.0
+    for c in range(count):
+        squares += nwork[0, c] ** 2 + nwork[1, c] ** 2 + nwork[2, c] ** 2
+    return math.sqrt(squares / (3 * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
 
 
 @loop
-def apgd(op, count, dim, bias, mu, true_mu, scale, weight, coulomb, damping, stop, tolerance, limit, check_every,
-         growth, x, x_old, nx, nx_old, x_new, nx_new, shift, best, partial, values, history):
+def apgd(
+    op,
+    count,
+    dim,
+    bias,
+    mu,
+    true_mu,
+    scale,
+    weight,
+    coulomb,
+    damping,
+    stop,
+    tolerance,
+    limit,
+    check_every,
+    growth,
+    x,
+    x_old,
+    nx,
+    nx_old,
+    x_new,
+    nx_new,
+    shift,
+    best,
+    partial,
+    values,
+    history,
+):
     """Accelerated projected gradient descent with adaptive step, gradient restart and best iterate.
 
     Returns (iterations, products, status, best stopping value). N (x_new - y) replaces the difference of objectives in
     the step-length test: exact for a quadratic, and it keeps its digits near the solution.
     """
     project_all(count, mu, x)
-    curvature = curvature_estimate(op, count, x_new, nx_new, partial)
+    curvature = curvature_estimate(op, count, x_new, nx_new)
     product(op, x, nx)
     products = 2
     refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)

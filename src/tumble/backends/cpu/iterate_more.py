@@ -8,7 +8,7 @@ from numba import types
 from numba.extending import overload
 
 from ...kernels.cones import coulomb_shift, project
-from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK, ContactArrays, MatrixArrays
 from .iterate import (
     CONVERGED,
@@ -29,54 +29,126 @@ MEMORY = 10
 """Objectives that the nonmonotone line search looks back on."""
 
 
-@parallel_loop
-def _spectral_direction(count, x, nx, bias, shift, mu, t, d):
+@block_body
+def _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d):
     """d = Pi(x - t g) - x"""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            x0, x1, x2 = x[0, c], x[1, c], x[2, c]
-            p0, p1, p2 = project(x0 - t * (nx[0, c] + bias[0, c] + shift[c]), x1 - t * (nx[1, c] + bias[1, c]),
-                                 x2 - t * (nx[2, c] + bias[2, c]), mu[c])
-            d[0, c], d[1, c], d[2, c] = p0 - x0, p1 - x1, p2 - x2
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        x0, x1, x2 = x[0, c], x[1, c], x[2, c]
+        p0, p1, p2 = project(
+            x0 - t * (nx[0, c] + bias[0, c] + shift[c]),
+            x1 - t * (nx[1, c] + bias[1, c]),
+            x2 - t * (nx[2, c] + bias[2, c]),
+            mu[c],
+        )
+        d[0, c], d[1, c], d[2, c] = p0 - x0, p1 - x1, p2 - x2
 
 
 @parallel_loop
-def _spectral_dots(count, x, nx, bias, shift, d, nd, partial):
-    """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
+def _spectral_direction_blocks(count, x, nx, bias, shift, mu, t, d):
+    """All blocks of `_spectral_direction_block`."""
     for block in prange((count + BLOCK - 1) // BLOCK):
-        dd, dnd, nn, gd, f = 0.0, 0.0, 0.0, 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            for k in range(3):
-                b = bias[k, c] + (shift[c] if k == 0 else 0.0)
-                dd += d[k, c] * d[k, c]
-                dnd += d[k, c] * nd[k, c]
-                nn += nd[k, c] * nd[k, c]
-                gd += d[k, c] * (nx[k, c] + b)
-                f += x[k, c] * (0.5 * nx[k, c] + b)
-        partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, nn
-        partial[block, 3], partial[block, 4] = gd, f
-
-
-@parallel_loop
-def _move(count, s, d, nd, x, nx):
-    """x += s d and N x likewise."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            for k in range(3):
-                x[k, c] += s * d[k, c]
-                nx[k, c] += s * nd[k, c]
+        _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d)
 
 
 @loop
-def barzilai_borwein(op, count, dim, bias, mu, true_mu, scale, weight, coulomb, damping, stop, tolerance, limit,
-                     check_every, x, nx, d, nd, shift, best, partial, values, history):
+def _spectral_direction(count, x, nx, bias, shift, mu, t, d):
+    """d = Pi(x - t g) - x"""
+    if count <= SMALL:
+        _spectral_direction_block(0, count, x, nx, bias, shift, mu, t, d)
+    else:
+        _spectral_direction_blocks(count, x, nx, bias, shift, mu, t, d)
+
+
+@block_body
+def _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial):
+    """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
+    dd, dnd, nn, gd, f = 0.0, 0.0, 0.0, 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(3):
+            b = bias[k, c] + (shift[c] if k == 0 else 0.0)
+            dd += d[k, c] * d[k, c]
+            dnd += d[k, c] * nd[k, c]
+            nn += nd[k, c] * nd[k, c]
+            gd += d[k, c] * (nx[k, c] + b)
+            f += x[k, c] * (0.5 * nx[k, c] + b)
+    partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, nn
+    partial[block, 3], partial[block, 4] = gd, f
+
+
+@parallel_loop
+def _spectral_dots_blocks(count, x, nx, bias, shift, d, nd, partial):
+    """All blocks of `_spectral_dots_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial)
+
+
+@loop
+def _spectral_dots(count, x, nx, bias, shift, d, nd, partial):
+    """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
+    if count <= SMALL:
+        _spectral_dots_block(0, count, x, nx, bias, shift, d, nd, partial)
+    else:
+        _spectral_dots_blocks(count, x, nx, bias, shift, d, nd, partial)
+
+
+@block_body
+def _move_block(block, count, s, d, nd, x, nx):
+    """x += s d and N x likewise."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(3):
+            x[k, c] += s * d[k, c]
+            nx[k, c] += s * nd[k, c]
+
+
+@parallel_loop
+def _move_blocks(count, s, d, nd, x, nx):
+    """All blocks of `_move_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _move_block(block, count, s, d, nd, x, nx)
+
+
+@loop
+def _move(count, s, d, nd, x, nx):
+    """x += s d and N x likewise."""
+    if count <= SMALL:
+        _move_block(0, count, s, d, nd, x, nx)
+    else:
+        _move_blocks(count, s, d, nd, x, nx)
+
+
+@loop
+def barzilai_borwein(
+    op,
+    count,
+    dim,
+    bias,
+    mu,
+    true_mu,
+    scale,
+    weight,
+    coulomb,
+    damping,
+    stop,
+    tolerance,
+    limit,
+    check_every,
+    x,
+    nx,
+    d,
+    nd,
+    shift,
+    best,
+    partial,
+    values,
+    history,
+):
     """Projected spectral gradient with alternating Barzilai-Borwein steps and a nonmonotone line search, whose
     shortening is the exact minimiser along the direction. N x is updated and recomputed every 50 iterations."""
     project_all(count, mu, x)
-    t = 1.0 / curvature_estimate(op, count, d, nd, partial)
+    t = 1.0 / curvature_estimate(op, count, d, nd)
     product(op, x, nx)
     products = 2
     refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)
@@ -207,21 +279,62 @@ def _sweep(op, bias, mu, step, blend, x, shift):
     return None
 
 
-@parallel_loop
-def _jacobi_step(count, nx, bias, shift, mu, step, x):
+@block_body
+def _jacobi_step_block(block, count, nx, bias, shift, mu, step, x):
     """All blocks at once, from the same product."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        t = step[c]
+        x[0, c], x[1, c], x[2, c] = project(
+            x[0, c] - t * (nx[0, c] + bias[0, c] + shift[c]),
+            x[1, c] - t * (nx[1, c] + bias[1, c]),
+            x[2, c] - t * (nx[2, c] + bias[2, c]),
+            mu[c],
+        )
+
+
+@parallel_loop
+def _jacobi_step_blocks(count, nx, bias, shift, mu, step, x):
+    """All blocks of `_jacobi_step_block`."""
     for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            t = step[c]
-            x[0, c], x[1, c], x[2, c] = project(
-                x[0, c] - t * (nx[0, c] + bias[0, c] + shift[c]), x[1, c] - t * (nx[1, c] + bias[1, c]),
-                x[2, c] - t * (nx[2, c] + bias[2, c]), mu[c])
+        _jacobi_step_block(block, count, nx, bias, shift, mu, step, x)
 
 
 @loop
-def relax(op, count, dim, bias, mu, true_mu, scale, weight, coulomb, damping, stop, tolerance, limit,
-          check_every, step, sequential, x, nx, shift, best, partial, values, history):
+def _jacobi_step(count, nx, bias, shift, mu, step, x):
+    """All blocks at once, from the same product."""
+    if count <= SMALL:
+        _jacobi_step_block(0, count, nx, bias, shift, mu, step, x)
+    else:
+        _jacobi_step_blocks(count, nx, bias, shift, mu, step, x)
+
+
+@loop
+def relax(
+    op,
+    count,
+    dim,
+    bias,
+    mu,
+    true_mu,
+    scale,
+    weight,
+    coulomb,
+    damping,
+    stop,
+    tolerance,
+    limit,
+    check_every,
+    step,
+    sequential,
+    x,
+    nx,
+    shift,
+    best,
+    partial,
+    values,
+    history,
+):
     """Projected Gauss-Seidel (sequential) or Jacobi with a step per contact. A check costs a fresh product, which also
     removes the rounding that piles up in the velocities of Gauss-Seidel."""
     project_all(count, mu, x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import coulomb_shift, natural_map, violation
-from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK, Measure
 
 G_D = 1e-6
@@ -15,25 +15,40 @@ G_D = 1e-6
 NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE = 0, 1, 2
 
 
+@block_body
+def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial):
+    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`)."""
+    nat, rr, gg, uu = 0.0, 0.0, 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        w, m = weight[c], mu[c]
+        sn, st = w * scale[0, c], w * scale[1, c]
+        fn, ft = 1.0 / sn, 1.0 / st
+        gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+        rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
+        un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
+        s = coulomb_shift(ut, uw, m) if coulomb else 0.0
+        nat += natural_map(gn, gu, gw, un + s, ut, uw, m)
+        rr += rn * rn + ru * ru + rw * rw
+        gg += gn * gn + gu * gu + gw * gw
+        uu += un * un + ut * ut + uw * uw
+    partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+
+
 @parallel_loop
+def _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+    """All blocks of `_natural_blocks_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+
+
+@loop
 def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
     """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`)."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        nat, rr, gg, uu = 0.0, 0.0, 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            w, m = weight[c], mu[c]
-            sn, st = w * scale[0, c], w * scale[1, c]
-            fn, ft = 1.0 / sn, 1.0 / st
-            gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
-            rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
-            un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
-            s = coulomb_shift(ut, uw, m) if coulomb else 0.0
-            nat += natural_map(gn, gu, gw, un + s, ut, uw, m)
-            rr += rn * rn + ru * ru + rw * rw
-            gg += gn * gn + gu * gu + gw * gw
-            uu += un * un + ut * ut + uw * uw
-        partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+    if count <= SMALL:
+        _natural_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+    else:
+        _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
 
 
 @loop
@@ -60,43 +75,58 @@ def stop_value(stop, count, dim, x, nx, bias, mu, scale, weight, coulomb, partia
     return max(math.sqrt(values[Measure.GAP]), values[Measure.SHIFT_HAT]) / size if size > 0.0 else 0.0
 
 
+@block_body
+def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial):
+    """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
+    nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        sn, st, w, m = scale[0, c], scale[1, c], weight[c], mu[c]
+        gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+        fn, ft = 1.0 / sn, 1.0 / st
+        rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
+        un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
+        s = coulomb_shift(ut, uw, m) if coulomb else 0.0
+        a = un + s
+        v = 1.0 / w
+        nat += natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, m)
+        eq += natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m)
+        cla += natural_map(gn, gu, gw, a, ut, uw, m)
+        r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
+        rr1 += r2
+        gg1 += g2
+        uu1 += u2
+        rr += v * v * r2
+        gg += w * w * g2
+        uu += v * v * u2
+        d = violation(un, ut, uw, m, coulomb)
+        gap += gn * (a + d) + gu * ut + gw * uw
+        obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
+        dmax = max(dmax, d)
+        dhat = max(dhat, v * d)
+        comp = max(comp, abs(gn * un))
+        pen = max(pen, -un)
+    partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+    partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
+    partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
+    partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
+
+
 @parallel_loop
+def _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+    """All blocks of `_measure_blocks_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+
+
+@loop
 def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            sn, st, w, m = scale[0, c], scale[1, c], weight[c], mu[c]
-            gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
-            fn, ft = 1.0 / sn, 1.0 / st
-            rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
-            un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
-            s = coulomb_shift(ut, uw, m) if coulomb else 0.0
-            a = un + s
-            v = 1.0 / w
-            nat += natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, m)
-            eq += natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m)
-            cla += natural_map(gn, gu, gw, a, ut, uw, m)
-            r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
-            rr1 += r2
-            gg1 += g2
-            uu1 += u2
-            rr += v * v * r2
-            gg += w * w * g2
-            uu += v * v * u2
-            d = violation(un, ut, uw, m, coulomb)
-            gap += gn * (a + d) + gu * ut + gw * uw
-            obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
-            dmax = max(dmax, d)
-            dhat = max(dhat, v * d)
-            comp = max(comp, abs(gn * un))
-            pen = max(pen, -un)
-        partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
-        partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
-        partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
-        partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
+    if count <= SMALL:
+        _measure_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+    else:
+        _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
 
 
 @loop
@@ -141,7 +171,6 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
     return worst
 
 
-
 @loop
 def contact_work(count, x, after, before):
     """Work of the normal and of the tangential impulses over a step, with relative velocities before and after [J]."""
@@ -167,6 +196,9 @@ def driven_work(count, kind, body_a, body_b, geometry, x, velocity):
                 vx = velocity[b, 0] + velocity[b, 4] * az - velocity[b, 5] * ay
                 vy = velocity[b, 1] + velocity[b, 5] * ax - velocity[b, 3] * az
                 vz = velocity[b, 2] + velocity[b, 3] * ay - velocity[b, 4] * ax
-                work -= sign * x[row, c] * (geometry[3 * row, c] * vx + geometry[3 * row + 1, c] * vy
-                                            + geometry[3 * row + 2, c] * vz)
+                work -= (
+                    sign
+                    * x[row, c]
+                    * (geometry[3 * row, c] * vx + geometry[3 * row + 1, c] * vy + geometry[3 * row + 2, c] * vz)
+                )
     return work

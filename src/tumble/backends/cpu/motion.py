@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.jit import exact, parallel_loop, prange
+from ...kernels.jit import exact, loop, parallel_loop, prange
 from ...kernels.linalg import add, cross, mat_t_vec, mat_vec, norm, quat_matrix, quat_multiply
 from ...kernels.motion import gyroscopic_midpoint, turn
 from ..base import BODY_BLOCK
@@ -67,8 +67,24 @@ def world_inverse_inertia(m, inertia, lx, ly, lz):
 
 
 @parallel_loop
-def predict(kind, inverse_mass, inertia, locked, gravity, orientation, velocity, spin, force, torque, prescribed, h,
-            matrix, inverse_inertia, before, free):
+def predict(
+    kind,
+    inverse_mass,
+    inertia,
+    locked,
+    gravity,
+    orientation,
+    velocity,
+    spin,
+    force,
+    torque,
+    prescribed,
+    h,
+    matrix,
+    inverse_inertia,
+    before,
+    free,
+):
     """Rotation matrices, world inverse inertia, velocity before the step (after the gyroscopic term) and free velocity
     v_old + h M^-1 f; all velocities (n, 6) in world axes."""
     n = kind.size
@@ -87,8 +103,11 @@ def predict(kind, inverse_mass, inertia, locked, gravity, orientation, velocity,
             inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
             w = mat_vec(m, gyroscopic_midpoint(row3(inertia, i), row3(spin, i), h))
             t = row3(torque, i)
-            dw = (inv[0] * t[0] + inv[3] * t[1] + inv[4] * t[2], inv[3] * t[0] + inv[1] * t[1] + inv[5] * t[2],
-                  inv[4] * t[0] + inv[5] * t[1] + inv[2] * t[2])
+            dw = (
+                inv[0] * t[0] + inv[3] * t[1] + inv[4] * t[2],
+                inv[3] * t[0] + inv[1] * t[1] + inv[5] * t[2],
+                inv[4] * t[0] + inv[5] * t[1] + inv[2] * t[2],
+            )
             for k in range(6):
                 inverse_inertia[i, k] = inv[k]
             for k in range(3):
@@ -100,8 +119,24 @@ def predict(kind, inverse_mass, inertia, locked, gravity, orientation, velocity,
 
 
 @parallel_loop
-def place_shapes(kind, body, parameters, local_position, local_orientation, bound, smallest, position, orientation,
-                 matrix, free, h, margin, shape_position, shape_matrix, box):
+def place_shapes(
+    kind,
+    body,
+    parameters,
+    local_position,
+    local_orientation,
+    bound,
+    smallest,
+    position,
+    orientation,
+    matrix,
+    free,
+    h,
+    margin,
+    shape_position,
+    shape_matrix,
+    box,
+):
     """World pose of every shape and the bounding box (m, 6: low, high) of its way through the step.
 
     margin < 0: a twentieth of the shape's smallest half-extent.
@@ -128,23 +163,40 @@ def place_shapes(kind, body, parameters, local_position, local_orientation, boun
                 if kind[i] == SPHERE:
                     reach = parameters[i, 0]
                 else:
-                    reach = (parameters[i, 0] * abs(r[3 * k]) + parameters[i, 1] * abs(r[3 * k + 1])
-                             + parameters[i, 2] * abs(r[3 * k + 2]))
+                    reach = (
+                        parameters[i, 0] * abs(r[3 * k])
+                        + parameters[i, 1] * abs(r[3 * k + 1])
+                        + parameters[i, 2] * abs(r[3 * k + 2])
+                    )
                 box[i, k] = p[k] - reach - extra + min(0.0, h * v[k])
                 box[i, 3 + k] = p[k] + reach + extra + max(0.0, h * v[k])
 
 
 @parallel_loop
-def advance(kind, inertia, inverse_mass, mass, gravity, matrix, before, free, change, force, torque, h,
-            position, orientation, velocity, spin, partial):
-    """New velocity = free + change for dynamic bodies, then positions with the new velocity.
-
-    partial (blocks, 8): kinetic energy before and after, potential energy before and after, work of external forces,
-    largest speed, count of bodies that are not finite.
-    """
+def _advance_blocks(
+    kind,
+    size,
+    inertia,
+    inverse_mass,
+    mass,
+    gravity,
+    matrix,
+    before,
+    free,
+    change,
+    force,
+    torque,
+    h,
+    position,
+    orientation,
+    velocity,
+    spin,
+    partial,
+):
+    """One row of partial a block: see `advance`."""
     n = kind.size
     for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
-        t0, t1, p0, p1, work, top, bad = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        t0, t1, p0, p1, work, top, bad, travel = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
             dynamic = kind[i] == DYNAMIC
             if kind[i] != DYNAMIC and kind[i] != KINEMATIC:
@@ -181,22 +233,67 @@ def advance(kind, inertia, inverse_mass, mass, gravity, matrix, before, free, ch
             speed = norm(v)
             if dynamic:
                 top = max(top, speed)
+                travel = max(travel, h * speed / size[i])
             if not math.isfinite(total + speed):
                 bad += 1.0
         partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = t0, t1, p0, p1
-        partial[block, 4], partial[block, 5], partial[block, 6] = work, top, bad
+        partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = work, top, bad, travel
 
 
-@parallel_loop
-def largest_travel(kind, size, velocity, h, partial):
-    """Largest travel of a dynamic body in a step, in units of its size (partial: (blocks, 2), value and body)."""
-    n = kind.size
-    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
-        best, who = 0.0, -1
-        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
-            if kind[i] == DYNAMIC:
-                ratio = h * norm(row3(velocity, i)) / size[i]
-                if ratio > best:
-                    best, who = ratio, i
-        partial[block, 0], partial[block, 1] = best, who
+@loop
+def advance(
+    kind,
+    size,
+    inertia,
+    inverse_mass,
+    mass,
+    gravity,
+    matrix,
+    before,
+    free,
+    change,
+    force,
+    torque,
+    h,
+    position,
+    orientation,
+    velocity,
+    spin,
+    partial,
+):
+    """New velocity = free + change for dynamic bodies, then positions with the new velocity.
 
+    Returns kinetic energy before and after, potential energy before and after, work of external forces, largest speed,
+    number of bodies that are not finite, and the largest travel of a body in units of its smallest half-extent.
+    """
+    _advance_blocks(
+        kind,
+        size,
+        inertia,
+        inverse_mass,
+        mass,
+        gravity,
+        matrix,
+        before,
+        free,
+        change,
+        force,
+        torque,
+        h,
+        position,
+        orientation,
+        velocity,
+        spin,
+        partial,
+    )
+    t0, t1, p0, p1, work, top, bad, travel = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for block in range((kind.size + BODY_BLOCK - 1) // BODY_BLOCK):
+        t0 += partial[block, 0]
+        t1 += partial[block, 1]
+        p0 += partial[block, 2]
+        p1 += partial[block, 3]
+        work += partial[block, 4]
+        top = max(top, partial[block, 5])
+        bad += partial[block, 6]
+        travel = max(travel, partial[block, 7])
+    return t0, t1, p0, p1, work, top, bad, travel

@@ -5,67 +5,112 @@ from __future__ import annotations
 from numba import types
 from numba.extending import overload
 
-from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK, BODY_BLOCK, ContactArrays, MatrixArrays
 
 
-@parallel_loop
-def lay_down(op, x):
+@block_body
+def lay_down_block(block, op, x):
     """World impulses of all contacts at their entries."""
     count, g = op.count, op.geometry
     slot_a, slot_b, force = op.slot_a, op.slot_b, op.entry_force
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            n, u, w = x[0, c], x[1, c], x[2, c]
-            fx = g[0, c] * n + g[3, c] * u + g[6, c] * w
-            fy = g[1, c] * n + g[4, c] * u + g[7, c] * w
-            fz = g[2, c] * n + g[5, c] * u + g[8, c] * w
-            a, b = slot_a[c], slot_b[c]
-            force[a, 0], force[a, 1], force[a, 2] = -fx, -fy, -fz
-            force[b, 0], force[b, 1], force[b, 2] = fx, fy, fz
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        n, u, w = x[0, c], x[1, c], x[2, c]
+        fx = g[0, c] * n + g[3, c] * u + g[6, c] * w
+        fy = g[1, c] * n + g[4, c] * u + g[7, c] * w
+        fz = g[2, c] * n + g[5, c] * u + g[8, c] * w
+        a, b = slot_a[c], slot_b[c]
+        force[a, 0], force[a, 1], force[a, 2] = -fx, -fy, -fz
+        force[b, 0], force[b, 1], force[b, 2] = fx, fy, fz
 
 
 @parallel_loop
-def gather(op):
+def lay_down_blocks(op, x):
+    """All blocks of `lay_down_block`."""
+    for block in prange((op.count + BLOCK - 1) // BLOCK):
+        lay_down_block(block, op, x)
+
+
+@loop
+def lay_down(op, x):
+    """World impulses of all contacts at their entries."""
+    if op.count <= SMALL:
+        lay_down_block(0, op, x)
+    else:
+        lay_down_blocks(op, x)
+
+
+@block_body
+def gather_block(block, op):
     """body_velocity = M^-1 (sum of the body's entries)."""
     start, arm, force = op.entry_start, op.entry_arm, op.entry_force
     im, ii, v = op.inverse_mass, op.inverse_inertia, op.body_velocity
     n = im.shape[0]
-    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
-        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
-            fx, fy, fz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for e in range(start[i], start[i + 1]):
-                gx, gy, gz = force[e, 0], force[e, 1], force[e, 2]
-                ax, ay, az = arm[e, 0], arm[e, 1], arm[e, 2]
-                fx += gx
-                fy += gy
-                fz += gz
-                tx += ay * gz - az * gy
-                ty += az * gx - ax * gz
-                tz += ax * gy - ay * gx
-            v[i, 0], v[i, 1], v[i, 2] = im[i, 0] * fx, im[i, 1] * fy, im[i, 2] * fz
-            v[i, 3] = ii[i, 0] * tx + ii[i, 3] * ty + ii[i, 4] * tz
-            v[i, 4] = ii[i, 3] * tx + ii[i, 1] * ty + ii[i, 5] * tz
-            v[i, 5] = ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
+    for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+        fx, fy, fz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for e in range(start[i], start[i + 1]):
+            gx, gy, gz = force[e, 0], force[e, 1], force[e, 2]
+            ax, ay, az = arm[e, 0], arm[e, 1], arm[e, 2]
+            fx += gx
+            fy += gy
+            fz += gz
+            tx += ay * gz - az * gy
+            ty += az * gx - ax * gz
+            tz += ax * gy - ay * gx
+        v[i, 0], v[i, 1], v[i, 2] = im[i, 0] * fx, im[i, 1] * fy, im[i, 2] * fz
+        v[i, 3] = ii[i, 0] * tx + ii[i, 3] * ty + ii[i, 4] * tz
+        v[i, 4] = ii[i, 3] * tx + ii[i, 1] * ty + ii[i, 5] * tz
+        v[i, 5] = ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
 
 
 @parallel_loop
-def read_rows(op, v, out):
+def gather_blocks(op):
+    """All blocks of `gather_block`."""
+    for block in prange((op.inverse_mass.shape[0] + BODY_BLOCK - 1) // BODY_BLOCK):
+        gather_block(block, op)
+
+
+@loop
+def gather(op):
+    """body_velocity = M^-1 (sum of the body's entries)."""
+    if op.inverse_mass.shape[0] <= BODY_BLOCK:
+        gather_block(0, op)
+    else:
+        gather_blocks(op)
+
+
+@block_body
+def read_rows_block(block, op, v, out):
     """out = D^T v for body velocities v (bodies, 6)."""
     count, g, body_a, body_b = op.count, op.geometry, op.body_a, op.body_b
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            i, j = body_a[c], body_b[c]
-            ax, ay, az = g[9, c], g[10, c], g[11, c]
-            bx, by, bz = g[12, c], g[13, c], g[14, c]
-            vx = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
-            vy = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
-            vz = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)
-            out[0, c] = g[0, c] * vx + g[1, c] * vy + g[2, c] * vz
-            out[1, c] = g[3, c] * vx + g[4, c] * vy + g[5, c] * vz
-            out[2, c] = g[6, c] * vx + g[7, c] * vy + g[8, c] * vz
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        i, j = body_a[c], body_b[c]
+        ax, ay, az = g[9, c], g[10, c], g[11, c]
+        bx, by, bz = g[12, c], g[13, c], g[14, c]
+        vx = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
+        vy = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
+        vz = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)
+        out[0, c] = g[0, c] * vx + g[1, c] * vy + g[2, c] * vz
+        out[1, c] = g[3, c] * vx + g[4, c] * vy + g[5, c] * vz
+        out[2, c] = g[6, c] * vx + g[7, c] * vy + g[8, c] * vz
+
+
+@parallel_loop
+def read_rows_blocks(op, v, out):
+    """All blocks of `read_rows_block`."""
+    for block in prange((op.count + BLOCK - 1) // BLOCK):
+        read_rows_block(block, op, v, out)
+
+
+@loop
+def read_rows(op, v, out):
+    """out = D^T v for body velocities v (bodies, 6)."""
+    if op.count <= SMALL:
+        read_rows_block(0, op, v, out)
+    else:
+        read_rows_blocks(op, v, out)
 
 
 @loop
@@ -76,19 +121,34 @@ def contact_product(op, x, out):
     read_rows(op, op.body_velocity, out)
 
 
-@parallel_loop
-def matrix_product(op, x, out):
+@block_body
+def matrix_product_block(block, op, x, out):
     """out = W x; rows that do not exist give zero."""
     count, dim, start, contact, component, value = op
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            for k in range(3):
-                s = 0.0
-                if k < dim:
-                    for e in range(start[dim * c + k], start[dim * c + k + 1]):
-                        s += value[e] * x[component[e], contact[e]]
-                out[k, c] = s
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(3):
+            s = 0.0
+            if k < dim:
+                for e in range(start[dim * c + k], start[dim * c + k + 1]):
+                    s += value[e] * x[component[e], contact[e]]
+            out[k, c] = s
+
+
+@parallel_loop
+def matrix_product_blocks(op, x, out):
+    """All blocks of `matrix_product_block`."""
+    for block in prange((op.count + BLOCK - 1) // BLOCK):
+        matrix_product_block(block, op, x, out)
+
+
+@loop
+def matrix_product(op, x, out):
+    """out = W x; rows that do not exist give zero."""
+    if op.count <= SMALL:
+        matrix_product_block(0, op, x, out)
+    else:
+        matrix_product_blocks(op, x, out)
 
 
 def product(op, x, out):

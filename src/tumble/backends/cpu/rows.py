@@ -41,8 +41,25 @@ def fill_entries(count, body_a, body_b, movable, entry_start, cursor, slot_a, sl
 
 
 @parallel_loop
-def build_rows(count, body_a, body_b, normal, point, gap, size, center, free, h, recovery, gravity, slot_a, slot_b,
-               geometry, entry_arm, bias):
+def build_rows(
+    count,
+    body_a,
+    body_b,
+    normal,
+    point,
+    gap,
+    size,
+    center,
+    free,
+    h,
+    recovery,
+    gravity,
+    slot_a,
+    slot_b,
+    geometry,
+    entry_arm,
+    bias,
+):
     """Frames, arms and r = b + D^T v_free. recovery < 0: the speed that lifts `size` / 100 under gravity."""
     for block in prange((count + BLOCK - 1) // BLOCK):
         for item in range(block_length(block, count)):
@@ -54,8 +71,11 @@ def build_rows(count, body_a, body_b, normal, point, gap, size, center, free, h,
             ra, rb = sub(p, row3(center, i)), sub(p, row3(center, j))
             va = cross((free[i, 3], free[i, 4], free[i, 5]), ra)
             vb = cross((free[j, 3], free[j, 4], free[j, 5]), rb)
-            v = (free[j, 0] + vb[0] - free[i, 0] - va[0], free[j, 1] + vb[1] - free[i, 1] - va[1],
-                 free[j, 2] + vb[2] - free[i, 2] - va[2])
+            v = (
+                free[j, 0] + vb[0] - free[i, 0] - va[0],
+                free[j, 1] + vb[1] - free[i, 1] - va[1],
+                free[j, 2] + vb[2] - free[i, 2] - va[2],
+            )
             for d in range(3):
                 geometry[d, c], geometry[3 + d, c], geometry[6 + d, c] = n[d], u[d], w[d]
                 geometry[9 + d, c], geometry[12 + d, c] = ra[d], rb[d]
@@ -71,8 +91,14 @@ def build_rows(count, body_a, body_b, normal, point, gap, size, center, free, h,
 def _add_side(block, e, arm, inverse_mass, inverse_inertia, b):
     """Add one body's share of N_ii for the three directions e to the six entries (nn, uu, ww, nu, nw, uw)."""
     im = row3(inverse_mass, b)
-    s = (inverse_inertia[b, 0], inverse_inertia[b, 1], inverse_inertia[b, 2], inverse_inertia[b, 3],
-         inverse_inertia[b, 4], inverse_inertia[b, 5])
+    s = (
+        inverse_inertia[b, 0],
+        inverse_inertia[b, 1],
+        inverse_inertia[b, 2],
+        inverse_inertia[b, 3],
+        inverse_inertia[b, 4],
+        inverse_inertia[b, 5],
+    )
     jn, ju, jw = cross(arm, e[0]), cross(arm, e[1]), cross(arm, e[2])
     out0 = block[0] + _form(e[0], jn, e[0], jn, im, s)
     out1 = block[1] + _form(e[1], ju, e[1], ju, im, s)
@@ -86,8 +112,11 @@ def _add_side(block, e, arm, inverse_mass, inverse_inertia, b):
 @exact
 def _form(a, ja, b, jb, im, s):
     """a^T M^-1 b of two generalised directions of one body."""
-    x = (s[0] * jb[0] + s[3] * jb[1] + s[4] * jb[2], s[3] * jb[0] + s[1] * jb[1] + s[5] * jb[2],
-         s[4] * jb[0] + s[5] * jb[1] + s[2] * jb[2])
+    x = (
+        s[0] * jb[0] + s[3] * jb[1] + s[4] * jb[2],
+        s[3] * jb[0] + s[1] * jb[1] + s[5] * jb[2],
+        s[4] * jb[0] + s[5] * jb[1] + s[2] * jb[2],
+    )
     return im[0] * a[0] * b[0] + im[1] * a[1] * b[1] + im[2] * a[2] * b[2] + dot(ja, x)
 
 
@@ -97,13 +126,18 @@ def contact_diagonal(count, body_a, body_b, geometry, inverse_mass, inverse_iner
     for blk in prange((count + BLOCK - 1) // BLOCK):
         for item in range(block_length(blk, count)):
             c = item_index(blk, item)
-            e = ((geometry[0, c], geometry[1, c], geometry[2, c]), (geometry[3, c], geometry[4, c], geometry[5, c]),
-                 (geometry[6, c], geometry[7, c], geometry[8, c]))
+            e = (
+                (geometry[0, c], geometry[1, c], geometry[2, c]),
+                (geometry[3, c], geometry[4, c], geometry[5, c]),
+                (geometry[6, c], geometry[7, c], geometry[8, c]),
+            )
             block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-            block = _add_side(block, e, (geometry[9, c], geometry[10, c], geometry[11, c]), inverse_mass,
-                              inverse_inertia, body_a[c])
-            block = _add_side(block, e, (geometry[12, c], geometry[13, c], geometry[14, c]), inverse_mass,
-                              inverse_inertia, body_b[c])
+            block = _add_side(
+                block, e, (geometry[9, c], geometry[10, c], geometry[11, c]), inverse_mass, inverse_inertia, body_a[c]
+            )
+            block = _add_side(
+                block, e, (geometry[12, c], geometry[13, c], geometry[14, c]), inverse_mass, inverse_inertia, body_b[c]
+            )
             for k in range(6):
                 diagonal[k, c] = block[k]
 
@@ -123,54 +157,54 @@ def matrix_diagonal(count, dim, start, contact, component, value, diagonal):
                         diagonal[2 + k + q, c] = value[e]
 
 
-@parallel_loop
+@loop
 def weigh(count, dim, diagonal, mode, scale, weight, tangential):
     """Scales (2, cap) of normal and tangential rows, the weight w of the natural map and sqrt(lambda_max(N_TT)).
 
     mode 0: no scaling, 1: one scalar a contact, 2: normal and tangential rows apart.
     """
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            nn, uu, ww, uw = diagonal[0, c], diagonal[1, c], diagonal[2, c], diagonal[5, c]
-            mean = (nn + uu + ww) / dim
-            weight[c] = math.sqrt(mean) if mean > 0.0 else 1.0
-            half = 0.5 * (uu + ww)
-            tangential[c] = math.sqrt(half + math.sqrt(0.25 * (uu - ww) ** 2 + uw * uw))
-            sn, st = 1.0, 1.0
-            if mode == 1 and mean > 0.0:
+    for c in range(count):
+        nn, uu, ww, uw = diagonal[0, c], diagonal[1, c], diagonal[2, c], diagonal[5, c]
+        mean = (nn + uu + ww) / dim
+        weight[c] = math.sqrt(mean) if mean > 0.0 else 1.0
+        half = 0.5 * (uu + ww)
+        tangential[c] = math.sqrt(half + math.sqrt(0.25 * (uu - ww) ** 2 + uw * uw))
+        sn, st = 1.0, 1.0
+        if mode == 1 and mean > 0.0:
+            sn = 1.0 / math.sqrt(mean)
+            st = sn
+        elif mode == 2:
+            t = (uu + ww) / (dim - 1)
+            if nn > FROZEN * mean:
+                sn = 1.0 / math.sqrt(nn)
+            elif mean > 0.0:
                 sn = 1.0 / math.sqrt(mean)
-                st = sn
-            elif mode == 2:
-                t = (uu + ww) / (dim - 1)
-                if nn > FROZEN * mean:
-                    sn = 1.0 / math.sqrt(nn)
-                elif mean > 0.0:
-                    sn = 1.0 / math.sqrt(mean)
-                st = 1.0 / math.sqrt(t) if t > FROZEN * mean else sn
-            scale[0, c], scale[1, c] = sn, st
+            st = 1.0 / math.sqrt(t) if t > FROZEN * mean else sn
+        scale[0, c], scale[1, c] = sn, st
 
 
-@parallel_loop
+@loop
 def block_steps(count, diagonal, scale, step):
     """1 / lambda_max of the scaled diagonal blocks: the safe step of Gauss-Seidel."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            sn, st = scale[0, c], scale[1, c]
-            top = largest_eigenvalue(sn * sn * diagonal[0, c], st * st * diagonal[1, c], st * st * diagonal[2, c],
-                                     sn * st * diagonal[3, c], sn * st * diagonal[4, c], st * st * diagonal[5, c])
-            step[c] = 1.0 / top if top > 0.0 else 0.0
+    for c in range(count):
+        sn, st = scale[0, c], scale[1, c]
+        top = largest_eigenvalue(
+            sn * sn * diagonal[0, c],
+            st * st * diagonal[1, c],
+            st * st * diagonal[2, c],
+            sn * st * diagonal[3, c],
+            sn * st * diagonal[4, c],
+            st * st * diagonal[5, c],
+        )
+        step[c] = 1.0 / top if top > 0.0 else 0.0
 
 
-@parallel_loop
+@loop
 def free_frozen_rows(count, diagonal, bias):
     """A contact that its impulse cannot open (both bodies locked along the normal) must not ask for an opening."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            if diagonal[0, c] <= FROZEN * (diagonal[0, c] + diagonal[1, c] + diagonal[2, c]):
-                bias[0, c] = max(bias[0, c], 0.0)
+    for c in range(count):
+        if diagonal[0, c] <= FROZEN * (diagonal[0, c] + diagonal[1, c] + diagonal[2, c]):
+            bias[0, c] = max(bias[0, c], 0.0)
 
 
 @loop
@@ -180,50 +214,48 @@ def warm_start(count, uid, body_a, body_b, feature, geometry, old_a, old_b, old_
     old = old_a.size
     for c in range(count):
         a, b, f = uid[body_a[c]], uid[body_b[c]], feature[c]
-        while k < old and (old_a[k] < a or (old_a[k] == a and (old_b[k] < b or (
-                old_b[k] == b and old_feature[k] < f)))):
+        while k < old and (
+            old_a[k] < a or (old_a[k] == a and (old_b[k] < b or (old_b[k] == b and old_feature[k] < f)))
+        ):
             k += 1
         if k < old and old_a[k] == a and old_b[k] == b and old_feature[k] == f:
             for row in range(3):
-                x[row, c] = (geometry[3 * row, c] * old_impulse[0, k] + geometry[3 * row + 1, c] * old_impulse[1, k]
-                             + geometry[3 * row + 2, c] * old_impulse[2, k])
+                x[row, c] = (
+                    geometry[3 * row, c] * old_impulse[0, k]
+                    + geometry[3 * row + 1, c] * old_impulse[1, k]
+                    + geometry[3 * row + 2, c] * old_impulse[2, k]
+                )
             hits += 1
         else:
             x[0, c], x[1, c], x[2, c] = 0.0, 0.0, 0.0
     return hits
 
 
-@parallel_loop
+@loop
 def remember(count, uid, body_a, body_b, geometry, x, uid_a, uid_b, impulse):
     """Keys and world impulses of this step's contacts."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            uid_a[c], uid_b[c] = uid[body_a[c]], uid[body_b[c]]
-            for d in range(3):
-                impulse[d, c] = geometry[d, c] * x[0, c] + geometry[3 + d, c] * x[1, c] + geometry[6 + d, c] * x[2, c]
+    for c in range(count):
+        uid_a[c], uid_b[c] = uid[body_a[c]], uid[body_b[c]]
+        for d in range(3):
+            impulse[d, c] = geometry[d, c] * x[0, c] + geometry[3 + d, c] * x[1, c] + geometry[6 + d, c] * x[2, c]
 
 
-@parallel_loop
+@loop
 def scale_rows(count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
     """Bias, friction and starting impulses of the scaled problem: S r, mu s_n / s_t, S^-1 guess."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            sn, st = scale[0, c], scale[1, c]
-            scaled_mu[c] = mu[c] * sn / st
-            scaled_bias[0, c] = sn * bias[0, c]
-            scaled_bias[1, c], scaled_bias[2, c] = st * bias[1, c], st * bias[2, c]
-            x[0, c] = guess[0, c] / sn
-            x[1, c], x[2, c] = guess[1, c] / st, guess[2, c] / st
+    for c in range(count):
+        sn, st = scale[0, c], scale[1, c]
+        scaled_mu[c] = mu[c] * sn / st
+        scaled_bias[0, c] = sn * bias[0, c]
+        scaled_bias[1, c], scaled_bias[2, c] = st * bias[1, c], st * bias[2, c]
+        x[0, c] = guess[0, c] / sn
+        x[1, c], x[2, c] = guess[1, c] / st, guess[2, c] / st
 
 
-@parallel_loop
+@loop
 def unscale_impulses(count, scale, mu, x, out):
     """Impulses S x, put back on the cone where rounding of the scales left them outside."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            sn, st = scale[0, c], scale[1, c]
-            n, u, w = project(sn * x[0, c], st * x[1, c], st * x[2, c], mu[c])
-            out[0, c], out[1, c], out[2, c] = n, u, w
+    for c in range(count):
+        sn, st = scale[0, c], scale[1, c]
+        n, u, w = project(sn * x[0, c], st * x[1, c], st * x[2, c], mu[c])
+        out[0, c], out[1, c], out[2, c] = n, u, w

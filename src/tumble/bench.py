@@ -1,0 +1,247 @@
+"""Benchmarks: each compares things in one run, since machines are noisy, and prints ratios beside absolute figures."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from .backends import cpu
+from .backends.base import ContactArrays
+from .enums import BlockKind, Law
+from .kernels import jit
+from .options import StepOptions
+from .problem.cone_problem import BlockGroup, ConeProblem
+from .problem.operators import ContactOperator
+from .scene import rotation
+from .scene.builder import SceneBuilder
+from .scene.fill import grid_points
+from .scene.materials import Material
+from .scene.shapes import Box, open_box
+from .sim.simulation import Simulation
+from .solve.apgd import SolverAPGD
+
+__all__ = ["BENCHES"]
+
+Row = dict[str, Any]
+DATA_VARIABLE = "TUMBLE_BENCH_DATA"
+
+
+def solver(threads: int | None = None) -> Iterator[Row]:
+    """Cost of one product and of one APGD iteration on a settled box of 4000 spheres under a slab."""
+    case, problem = _slab_problem()
+    most = numba.config.NUMBA_NUM_THREADS if threads is None else threads
+    n, x = problem.count, problem.vector("impulse")
+    x[:, :n] = np.random.default_rng(0).uniform(0.0, 1.0, (3, n))
+    out = problem.vector("out")
+    method = SolverAPGD(tolerance=0.0, max_iterations=200)
+    method.solve(problem, law=Law.RELAXED)
+    figures: dict[int, tuple[float, float]] = {}
+    for count in sorted({1, min(2, most), most}):
+        before = jit.set_threads(count)
+        # Alternate the two, so that a slow moment of the machine does not fall on one of them alone.
+        product, iteration = np.inf, np.inf
+        for _ in range(7):
+            product = min(product, _seconds(lambda: problem.operator.product(x, out), 40) / n)
+            iteration = min(iteration, _seconds(lambda: method.solve(problem, law=Law.RELAXED), 1) / (200 * n))
+        jit.set_threads(before)
+        figures[count] = (product, iteration)
+        yield _row("solver", case, f"product_ns_per_contact_{count}_threads", 1e9 * product)
+        yield _row("solver", case, f"apgd_iteration_ns_per_contact_{count}_threads", 1e9 * iteration)
+        yield _row("solver", case, f"apgd_iteration_over_product_{count}_threads", iteration / product)
+        if count > 1:
+            yield _row("solver", case, f"apgd_speed_up_{count}_threads", figures[1][1] / iteration)
+    for residual in (0.104, 0.0165):
+        goal = SolverAPGD(tolerance=residual / (3 * n), stop="residual_eq25", max_iterations=5000)
+        before = jit.set_threads(1)
+        seconds = min(_seconds(lambda: goal.solve(problem, law=Law.RELAXED), 1) for _ in range(3))  # noqa: B023
+        jit.set_threads(before)
+        yield _row(
+            "solver", case, f"iterations_to_residual_sum_{residual}", goal.solve(problem, law=Law.RELAXED).iterations
+        )
+        yield _row("solver", case, f"ms_to_residual_sum_{residual}_1_threads", 1e3 * seconds)
+
+
+def collide(threads: int | None = None) -> Iterator[Row]:
+    """Broad and narrow phase of 20000 settled spheres against one product of their problem; memory a contact."""
+    sim = _settled(20000, threads)
+    result = sim.last
+    assert result is not None
+    stage = {s: np.inf for s in ("place", "broad", "narrow")}
+    product, out = np.inf, result.problem.vector("out")
+    before = jit.set_threads(sim.threads)
+    for _ in range(8):
+        report = sim.step()
+        for s in stage:
+            stage[s] = min(stage[s], report.seconds[s])
+        jit.set_threads(sim.threads)
+        problem = sim.last.problem
+        product = min(product, _seconds(lambda: problem.operator.product(problem.vector("impulse"), out), 10))  # noqa: B023
+    jit.set_threads(before)
+    total = sum(stage.values())
+    case = f"{sim.model.body_count - 1} spheres, {report.contacts} contacts, {sim.threads} threads"
+    for s, seconds in stage.items():
+        yield _row("collide", case, f"{s}_ms", 1e3 * seconds)
+    yield _row("collide", case, "us_per_sphere", 1e6 * total / (sim.model.body_count - 1))
+    yield _row("collide", case, "collision_over_product", total / product)
+    work = sim._work
+    memory = work.contacts.nbytes + work.rows.nbytes + work.narrow.nbytes + work.pairs.pair.nbytes
+    yield _row("collide", case, "bytes_per_contact", memory / report.contacts)
+
+
+def sizes(threads: int | None = None) -> Iterator[Row]:
+    """Growth of the broad phase with the number of bodies when sizes differ 1:100 in one scene."""
+    figures = []
+    for count in (4000, 16000):
+        rng = np.random.default_rng(0)
+        radius = 0.01 * 100 ** rng.uniform(0, 1, count) ** 4
+        side = 1.6 * np.cbrt(np.sum(radius**3) * 4.19)
+        scene = SceneBuilder(gravity=(0, 0, 0))
+        scene.add_spheres(radius, mass=1.0, position=rng.uniform(0, side, (count, 3)))
+        sim = Simulation(
+            scene.build(), options=StepOptions(dt=1e-4), solver=SolverAPGD(max_iterations=1), threads=threads
+        )
+        sim._warned.add("overlap")
+        seconds = min(sim.step().seconds["broad"] for _ in range(6))
+        figures.append(seconds)
+        yield _row("sizes", f"{count} spheres, radii 1:100", "broad_ms", 1e3 * seconds)
+    yield _row("sizes", "16000 against 4000", "time_ratio", figures[1] / figures[0])
+
+
+def free_box(threads: int | None = None) -> Iterator[Row]:
+    """Overhead of a step: one box that touches nothing."""
+    scene = SceneBuilder(gravity=(0, 0, 0))
+    scene.add_body(Box((0.3, 0.2, 0.1)), mass=1.0, angular_velocity=(1, 2, 3))
+    sim = Simulation(scene.build(), options=StepOptions(dt=1e-3), threads=threads)
+    sim.step()
+    yield _row("free-box", "one box", "ms_per_step", 1e3 * min(_seconds(sim.step, 500) for _ in range(5)))
+
+
+def fill(threads: int | None = None) -> Iterator[Row]:
+    """1000 spheres fill a box (5 s, h = 0.01 s): time a step against the largest overlap for fixed iterations."""
+    for iterations in (5, 20, 100, 500):
+        sim = _fill_scene(1000, SolverAPGD(tolerance=0.0, max_iterations=iterations), threads)
+        sim.step()
+        run = sim.run(until=5.0, progress=False)
+        case = f"{iterations} iterations, {sim.threads} threads"
+        yield _row("fill", case, "ms_per_step", 1e3 * run.seconds / run.steps)
+        yield _row("fill", case, "largest_overlap_radii", float(run.reports["largest_overlap"].max()))
+        yield _row("fill", case, "overlap_at_end_radii", float(run.reports["largest_overlap"][-50:].max()))
+        yield _row("fill", case, "contacts_at_end", float(run.reports["contacts"][-1]))
+
+
+BENCHES: dict[str, Callable[[int | None], Iterator[Row]]] = {
+    "solver": solver,
+    "collide": collide,
+    "sizes": sizes,
+    "free-box": free_box,
+    "fill": fill,
+}
+
+
+# ---------------------------------------------------------------------- scenes and states
+
+
+def _row(bench: str, case: str, metric: str, value: float) -> Row:
+    return {"bench": bench, "case": case, "metric": metric, "value": float(f"{float(value):.6g}")}
+
+
+def _seconds(call: Callable[[], Any], repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def _fill_scene(count: int, method: SolverAPGD, threads: int | None) -> Simulation:
+    scene = SceneBuilder()
+    grain = scene.add_material(Material(friction=0.25))
+    scene.add_static(open_box(inner=(20.0, 20.0, 60.0), thickness=2.0), material=grain)
+    points = grid_points((9, 9, -(-count // 81)), 2.2, origin=(0, 0, 1.1), jitter=0.05)[:count]
+    scene.add_spheres(1.0, mass=1.0, material=grain, position=points)
+    return Simulation(scene.build(), options=StepOptions(dt=0.01), solver=method, threads=threads)
+
+
+def _settled(count: int, threads: int | None) -> Simulation:
+    """Spheres dropped from a loose grid and let settle with few iterations a step."""
+    scene = SceneBuilder()
+    columns = int(np.ceil(np.sqrt(count / 20)))
+    side = 2.05 * columns
+    scene.add_static(open_box(inner=(side, side, 60.0), thickness=2.0))
+    points = grid_points((columns, columns, -(-count // columns**2)), 2.05, origin=(0, 0, 1.05), jitter=0.02)[:count]
+    radius = np.random.default_rng(1).uniform(0.9, 1.0, count)
+    scene.add_spheres(radius, mass=1.0, position=points)
+    sim = Simulation(
+        scene.build(),
+        options=StepOptions(dt=0.01),
+        solver=SolverAPGD(tolerance=1e-4, max_iterations=40),
+        threads=threads,
+    )
+    sim.run(until=2.5, progress=False)
+    return sim
+
+
+def _slab_problem() -> tuple[str, ConeProblem]:
+    """The stored slab state if the data folder is there, else a pile of our own under a slab."""
+    folder = Path(os.environ.get(DATA_VARIABLE, Path("..") / "shared" / "bench"))
+    if (folder / "slab_state.npz").is_file():
+        return "stored slab state", _stored_slab(np.load(folder / "slab_state.npz"))
+    sim = _settled(4000, None)
+    problem = sim.last.problem
+    return f"4000 settled spheres ({DATA_VARIABLE} not found)", problem
+
+
+def _stored_slab(data: Any) -> ConeProblem:
+    """One cold step of the stored state: container 0, spheres 1..4000, slab 4001; bias max(gap/h, 0) + D^T v_free."""
+    order = np.lexsort((data["contact_b"], data["contact_a"]))
+    a, b = data["contact_a"][order].astype(np.int32), data["contact_b"][order].astype(np.int32)
+    spheres, h = len(data["pos"]), float(data["h"])
+    bodies, n = spheres + 2, len(a)
+    position, velocity = np.zeros((bodies, 3)), np.zeros((bodies, 6))
+    position[1:-1], position[-1] = data["pos"], data["slab_pos"]
+    velocity[1:-1, :3], velocity[-1, :3] = data["vel"], data["slab_vel"]
+    velocity[1:-1, 3:] = rotation.rotate(data["quat"], data["omega_local"])
+    velocity[-1, 3:] = rotation.rotate(data["slab_quat"], data["slab_omega_local"])
+    velocity[1:, 2] -= h * float(data["g"])
+    geometry = np.concatenate(
+        [data["normal"], data["tangent_u"], data["tangent_w"], data["point_a"], data["point_b"]], axis=1
+    )[order].T.copy()
+    geometry[9:12] -= position[a].T
+    geometry[12:15] -= position[b].T
+    inverse_mass, inverse_inertia = np.zeros((bodies, 3)), np.zeros((bodies, 6))
+    inverse_mass[1:-1], inverse_mass[-1] = 1.0 / float(data["mass"]), 1.0 / float(data["slab_mass"])
+    inverse_inertia[1:-1, :3] = 2.5 / (float(data["mass"]) * float(data["radius"]) ** 2)
+    inverse_inertia[-1, :3] = 1.0 / data["slab_inertia"]
+    inverse_mass.setflags(write=False)  # as in a Model, so that the same compiled kernels are used
+    start, cursor = np.zeros(bodies + 1, np.int64), np.zeros(bodies, np.int64)
+    slot_a, slot_b = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    cpu.fill_entries(n, a, b, inverse_mass[:, 0] > 0.0, start, cursor, slot_a, slot_b)
+    arm = np.zeros((2 * n + 1, 3))
+    arm[slot_a], arm[slot_b] = geometry[9:12].T, geometry[12:15].T
+    operator = ContactOperator(
+        ContactArrays(
+            n,
+            a,
+            b,
+            geometry,
+            slot_a,
+            slot_b,
+            start,
+            arm,
+            np.zeros((2 * n + 1, 3)),
+            inverse_mass,
+            inverse_inertia,
+            np.zeros((bodies, 6)),
+        ),
+        cpu,
+    )
+    bias = np.zeros((3, n))
+    operator.relative(velocity, bias)
+    bias[0] += np.maximum(data["gap"][order] / h, 0.0)
+    group = BlockGroup(BlockKind.CONE, 3, n, np.full(n, float(data["mu"])))
+    return ConeProblem(group, bias, operator, h)

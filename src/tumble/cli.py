@@ -1,0 +1,390 @@
+"""The command line. Exit codes: 0 success, 2 bad input, 3 a strict run did not converge, 130 interrupted.
+
+Commands import what they need when they run, so that `tumble --help` is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import checks
+from .errors import OptionsError, TumbleError, TumbleWarning, message
+from .version import __version__
+
+__all__ = ["app", "main"]
+
+BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 2, 3, 130
+USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def _number(text: str) -> float:
+    return _parsed(text, float, "a number")
+
+
+def _whole(text: str) -> int:
+    return _parsed(text, int, "a whole number")
+
+
+def _parsed(text: str, kind: type, words: str) -> Any:
+    """Typer's own conversion does not say which value was wrong."""
+    try:
+        return kind(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be {words} (got '{text}').") from None
+
+
+def _option(words: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=words, show_default=False, **more)
+
+
+NUMBER = {"parser": _number, "metavar": "X"}
+WHOLE = {"parser": _whole, "metavar": "N"}
+
+app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+Threads = Annotated[int | None, _option("Threads to use (default: all that Numba has).", **WHOLE)]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first step that does not converge (exit code 3).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+class Interrupted(Exception):
+    """Ctrl-C, after the data were kept."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code. Mistakes of the user end in one line on stderr."""
+    command = typer.main.get_command(app)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return int(command.main(args=None if argv is None else list(argv), prog_name="tumble",
+                                    standalone_mode=False) or 0)
+    except USAGE_ERROR as mistake:
+        text = mistake.format_message().strip()
+        return _fail(text + ("" if text.endswith((".", "?")) else ".") + " Try 'tumble --help'.", BAD_INPUT)
+    except TumbleError as mistake:
+        from .sim.run import NotConvergedError
+
+        return _fail(str(mistake), NOT_CONVERGED if isinstance(mistake, NotConvergedError) else BAD_INPUT)
+    except Interrupted as stop:
+        print(f"tumble: interrupted{stop}", file=sys.stderr)
+        return INTERRUPTED
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Rigid bodies with exact Coulomb friction, and a certificate for every step."""
+    if version:
+        print(f"tumble {__version__}")
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+# ---------------------------------------------------------------------- commands
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("tumble-demo"),
+    spheres: Annotated[int, typer.Option(help="Number of spheres.", **WHOLE)] = 1000,
+    threads: Annotated[int, typer.Option(help="Threads; a thousand spheres gain little from more.", **WHOLE)] = 1,
+) -> None:
+    """Let spheres fill a box; leaves a trajectory, a plot and a picture in a folder."""
+    _check_threads(threads)
+    from .demo import run_demo
+    from .kernels import jit
+
+    with _interruptible(f"; what was computed is in {out}") as simulation:
+        result = run_demo(out, spheres=spheres, threads=threads, progress=True, simulation=simulation)
+    print(result.run.summary())
+    print(f"plot {result.plot}, picture {result.picture}")
+    log = jit.compile_log
+    if log.kernels:
+        print(f"kernels: {log.kernels} compiled in {log.seconds:.1f} s, kept for the next time in {jit.cache_folder()}")
+    else:
+        print(f"kernels: nothing compiled, all came from {jit.cache_folder()}")
+    print("next: try tumble experiment ball-roll")
+
+
+@app.command()
+def run(
+    scene: Annotated[Path, typer.Argument(help="A scene, .toml or .py.", show_default=False)],
+    out: Annotated[Path | None, _option("Trajectory (default: name of the scene with .h5).")] = None,
+    until: Annotated[float | None, _option("End of the run [s].", **NUMBER)] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the trajectory.")] = False,
+    dt: Annotated[float | None, _option("Time step [s].", **NUMBER)] = None,
+    law: Annotated[str | None, _option("coulomb or relaxed.")] = None,
+    solver: Annotated[str | None, _option("apgd, gauss_seidel, ...")] = None,
+    tolerance: Annotated[float | None, _option("Of the solver.", **NUMBER)] = None,
+    max_iterations: Annotated[int | None, _option("Of the solver.", **WHOLE)] = None,
+    save_every: Annotated[int | None, _option("Steps between two frames.", **WHOLE)] = None,
+    contacts: Annotated[bool, typer.Option("--contacts", help="Record contacts and their forces, too.")] = False,
+    strict: Strict = False,
+    threads: Threads = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
+) -> None:
+    """Run a scene file. What is given here wins over the file."""
+    _check_threads(threads)
+    from .options import SAVE_FIELDS, Save, StepOptions
+    from .scene.files import load_scene
+    from .solve.registry import make_solver
+
+    loaded = load_scene(scene)
+    step = loaded.step | _given(dt=dt, law=law)
+    until = loaded.until if until is None else until
+    for name, value, place in (("dt", step.get("dt"), "step"), ("until", until, "run")):
+        if value is None:
+            raise OptionsError(message(str(scene), f"needs {name}", "nothing",
+                                       f"Give --{name} or write {name} under [{place}] in the scene."))
+    options = StepOptions(**step)
+    chosen = make_solver(**(loaded.solver | _given(name=solver, tolerance=tolerance, max_iterations=max_iterations)))
+    path = Path(scene.stem + ".h5") if out is None else out
+    every = save_every if save_every is not None else loaded.save_every
+    fields = SAVE_FIELDS if contacts else SAVE_FIELDS[:-1]
+    if resume:
+        every, fields = _check_resume(path, options, chosen, every, fields)
+    save = Save(path=path, fields=fields, **_given(every=every))
+    with _interruptible(f"; the data are in {path}, go on with --resume") as simulation:
+        sim = simulation(loaded.model, options=options, solver=chosen, threads=threads)
+        result = sim.run(until=until, save=save, progress=False if quiet else None, strict=strict, resume=resume)
+    if not quiet:
+        print(result.summary())
+
+
+@app.command()
+def info(
+    path: Annotated[Path, typer.Argument(help="A trajectory or a scene.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Tell what is in a trajectory or in a scene file."""
+    from .observe.facts import run_facts, scene_facts
+
+    facts = scene_facts(path) if path.suffix in (".toml", ".py") else run_facts(path)
+    if as_json:
+        print(json.dumps(_plain(facts)))
+    else:
+        _table(str(path), ("", ""), _flat(facts))
+
+
+@app.command()
+def experiment(
+    name: Annotated[str | None, typer.Argument(help="Name of the experiment.", show_default=False)] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the experiments, or one's settings.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
+    out: Annotated[Path | None, _option("Folder for the results (default: tumble-experiments/NAME).")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; "
+                                                       "may be given more than once.")] = None,
+    strict: Strict = False,
+    threads: Threads = None,
+) -> None:
+    """Run a published experiment and compare with its numbers."""
+    import time
+
+    from . import experiments
+
+    if listed:
+        return _list_experiments(name)
+    if name is None:
+        raise OptionsError(message("tumble experiment", "needs a name", "nothing", "See tumble experiment --list."))
+    _check_threads(threads)
+    chosen = dict(_setting(text) for text in settings or ())
+    folder, start = Path("tumble-experiments") / name if out is None else out, time.time()
+    with _interruptible(f"; what was computed is in {folder}"):
+        metrics = experiments.run_experiment(name, out=folder, quick=quick, settings=chosen, threads=threads,
+                                             progress=None, strict=strict)
+    _table(name, ("metric", "value"), _flat(metrics))
+    for file in sorted(folder.iterdir()):
+        if file.stat().st_mtime >= start - 2.0:  # some file systems keep even seconds only
+            print(file)
+
+
+@app.command()
+def bench(
+    name: Annotated[str | None, typer.Argument(help="One bench (default: all).", show_default=False)] = None,
+    as_json: AsJson = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the benches.")] = False,
+    threads: Threads = None,
+) -> None:
+    """Measure the speed of this machine with this version."""
+    from .bench import BENCHES
+
+    if listed:
+        return _table("benches", ("name", "what it measures"),
+                      [(n, (f.__doc__ or "").strip().split("\n")[0]) for n, f in BENCHES.items()])
+    _check_threads(threads)
+    names = list(BENCHES) if name is None else [checks.choice("bench", name, BENCHES)]
+    rows = []
+    with _interruptible(""):
+        for chosen in names:
+            for row in BENCHES[chosen](threads=threads):
+                if as_json:
+                    print(json.dumps(_plain(row)), flush=True)
+                else:
+                    rows.append(tuple(_text(row[k]) for k in ("bench", "case", "metric", "value")))
+    if not as_json:
+        _table("bench", ("bench", "case", "metric", "value"), rows)
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+@contextmanager
+def _interruptible(words: str) -> Iterator[Any]:
+    """Gives a `Simulation` that answers Ctrl-C between two steps, so that what a run keeps is a whole state.
+
+    A second Ctrl-C stops at once.
+    """
+    from .sim.simulation import Simulation
+
+    asked: list[bool] = []
+
+    def ask(*_: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(True)
+
+    class InterruptibleSimulation(Simulation):
+        def step(self) -> Any:
+            if asked:
+                raise KeyboardInterrupt
+            return super().step()
+
+        def run(self, **options: Any) -> Any:
+            before = signal.signal(signal.SIGINT, ask)
+            try:
+                return super().run(**options)
+            finally:
+                signal.signal(signal.SIGINT, before)
+
+    try:
+        yield InterruptibleSimulation
+    except KeyboardInterrupt:
+        raise Interrupted(words) from None
+
+
+def _check_resume(path: Path, options: Any, solver: Any, every: int | None, fields: tuple[str, ...]) -> tuple:
+    """How often and what the file records; refuses options that differ from those the run began with."""
+    from dataclasses import asdict
+
+    from .observe.trajectory import Trajectory
+
+    with Trajectory(path) as old:
+        began, fields = json.loads(old.attributes.get("options", "{}")), old.fields
+    now = {"step": asdict(options), "solver": {"name": solver.name, **asdict(solver)}}
+    for group, values in json.loads(json.dumps(now, default=str)).items():
+        for key, value in values.items():
+            before = began.get(group, {}).get(key, value)
+            if before != value:
+                raise OptionsError(message(f"{path}: {group}.{key}", f"must be {before} as when the run began", value,
+                                           "Leave the option out, or start anew without --resume."))
+    return (began.get("save", {}).get("every") if every is None else every), fields
+
+
+def _list_experiments(name: str | None) -> None:
+    """All experiments, or the settings of one."""
+    from .experiments import describe
+
+    known = {n: (line, settings) for n, line, settings in describe()}
+    if name is None:
+        _table("experiments", ("name", "what it shows"), [(n, line) for n, (line, _) in known.items()])
+        print("settings: tumble experiment NAME --list")
+        return
+    line, settings = known[checks.choice("experiment", name, known)]
+    _table(f"{name}: {line}", ("setting", "default", "with --quick", "unit", "meaning"),
+           [tuple(_text(v) for v in s) for s in settings])
+
+
+def _check_threads(threads: int | None) -> None:
+    if threads is None:
+        return
+    import numba
+
+    most = numba.config.NUMBA_NUM_THREADS
+    if checks.integer("--threads", threads, at_least=1) > most:
+        raise OptionsError(message("--threads", f"must be <= {most}", threads,
+                                   "Set the environment variable NUMBA_NUM_THREADS to allow more."))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not key or not sign:
+        raise OptionsError(message("--set", "must be KEY=VALUE", repr(text), "For example --set friction=0.3."))
+    return key.strip(), value.strip()
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {k: v for k, v in options.items() if v is not None}
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which knows no infinity: None in its place."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _text(value: Any) -> str:
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested facts as rows."""
+    rows: list[tuple[str, str]] = []
+    for key, value in facts.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{prefix}{key}.")
+        else:
+            rows.append((prefix + str(key), _text(value)))
+    return rows
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, show_header=any(columns))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console()
+    console.print(table)
+
+
+def _show_warning(text: Any, category: type[Warning], *where: Any) -> None:
+    name = "warning" if issubclass(category, TumbleWarning) else category.__name__
+    print(f"tumble: {name}: {text}", file=sys.stderr)
+
+
+def _fail(text: str, code: int) -> int:
+    print("tumble: error: " + " ".join(text.split()), file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

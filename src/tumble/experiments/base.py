@@ -1,0 +1,194 @@
+"""What experiments share: settings with units and bounds, and simulations that are watched step by step."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..errors import ExperimentError, message
+from ..scene.model import Model
+from ..sim.report import StepReport
+from ..sim.run import RunResult
+from ..sim.simulation import Simulation
+
+LAWS = ("coulomb", "relaxed")
+
+
+# ---------------------------------------------------------------------- settings
+
+
+class SettingInfo(NamedTuple):
+    """One setting of an experiment, for people."""
+
+    name: str
+    default: Any
+    quick: Any
+    """Default of the quick version"""
+    unit: str
+    text: str
+
+
+def setting(default: Any, text: str, *, unit: str = "", quick: Any = None, choices: tuple[str, ...] = (),
+            **bounds: float) -> Any:
+    """A field of `Settings`. The default's type is the setting's: a float, an int, a text or a tuple of floats.
+
+    quick: default of the quick version, if another. bounds: above, at_least, at_most, as in `checks.number`.
+    """
+    quick = default if quick is None else quick
+    return field(default=default, metadata={"text": text, "unit": unit, "quick": quick, "choices": choices,
+                                            "bounds": bounds})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of all settings."""
+
+    def check(self, where: str) -> None:
+        """Rules that concern more than one setting; `where` names the experiment."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the registry."""
+
+    name: str
+
+    @property
+    def module(self) -> ModuleType:
+        """Its file, with `Settings` and `run(settings, job)`."""
+        return importlib.import_module("." + self.name.replace("-", "_"), __package__)
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        return (self.module.__doc__ or "").strip().splitlines()[0]
+
+    @property
+    def settings(self) -> list[SettingInfo]:
+        """What `--set` changes."""
+        return [SettingInfo(f.name, f.default, f.metadata["quick"], f.metadata["unit"], f.metadata["text"])
+                for f in fields(self.module.Settings)]
+
+
+def make_settings(name: str, kind: type[Settings], *, quick: bool, given: Mapping[str, object]) -> Settings:
+    """Defaults, overridden by what is given, checked."""
+    known = {f.name: f for f in fields(kind)}
+    for key in given:
+        if key not in known:
+            raise ExperimentError(message(f"experiment {name}", "unknown setting", repr(key),
+                                          checks.nearest(key, known)))
+    values = {f.name: f.metadata["quick"] if quick else f.default for f in known.values()}
+    for key, value in given.items():
+        values[key] = _value(f"experiment {name}: {key}", value, known[key].default, known[key].metadata)
+    settings = kind(**values)
+    settings.check(f"experiment {name}")
+    return settings
+
+
+def _value(where: str, value: object, default: Any, meta: Mapping[str, Any]) -> Any:
+    """A given value in the type of the default."""
+    if isinstance(default, str):
+        return checks.choice(where, value, meta["choices"], error=ExperimentError)
+    if isinstance(default, tuple):
+        parts = value.split(",") if isinstance(value, str) else np.atleast_1d(np.asarray(value, object)).tolist()
+        return tuple(sorted({_number(where, part, meta) for part in parts}))
+    number = _number(where, value, meta)
+    if isinstance(default, int):
+        return checks.integer(where, int(number) if number.is_integer() else number, at_least=0, error=ExperimentError)
+    return number
+
+
+def _number(where: str, value: object, meta: Mapping[str, Any]) -> float:
+    if isinstance(value, str):
+        with suppress(ValueError):  # text that is no number is refused by the check
+            value = float(value)
+    return checks.number(where, value, unit=meta["unit"], error=ExperimentError, **meta["bounds"])
+
+
+# ---------------------------------------------------------------------- running
+
+
+Observer = Callable[[Simulation, StepReport], None]
+
+
+class ObservedSimulation(Simulation):
+    """A simulation that shows itself to an observer after every step."""
+
+    def __init__(self, model: Model, *, observe: Observer, **rest: Any) -> None:
+        super().__init__(model, **rest)
+        self._observe = observe
+
+    def step(self) -> StepReport:
+        """See `Simulation.step`."""
+        report = super().step()
+        self._observe(self, report)
+        return report
+
+
+@dataclass(frozen=True)
+class Job:
+    """Where an experiment writes and how its simulations run."""
+
+    out: Path
+    threads: int | None
+    progress: bool | None
+    strict: bool
+
+    def simulate(self, model: Model, *, until: float, observe: Observer, **rest: Any
+                 ) -> tuple[Simulation, RunResult]:
+        """Run a model to the time `until` [s]; the observer is called after every step. rest: options and solver."""
+        sim = ObservedSimulation(model, observe=observe, threads=self.threads, **rest)
+        return sim, sim.run(until=until, progress=self.progress, strict=self.strict)
+
+
+@dataclass(frozen=True)
+class Track:
+    """Motion of one body, from the start (row 0) to the end (row k - 1)."""
+
+    time: np.ndarray
+    """(k,) [s]"""
+    position: np.ndarray
+    """(k, 3) [m]"""
+    velocity: np.ndarray
+    """(k, 3) [m/s]"""
+    spin: np.ndarray
+    """(k, 3) [rad/s], world axes"""
+    unconverged: int
+    """Steps that did not reach the tolerance"""
+
+
+def track_body(job: Job, model: Model, body: int, *, until: float, **rest: Any) -> Track:
+    """Run a model to the time `until` [s] and follow a body."""
+    rows = []
+
+    def observe(sim: Simulation, _: StepReport | None) -> None:
+        rows.append([sim.time, *sim.positions()[body], *sim.velocities()[body], *sim.angular_velocities()[body]])
+
+    observe(Simulation(model, **rest), None)
+    _, result = job.simulate(model, until=until, observe=observe, **rest)
+    table = np.array(rows)
+    return Track(table[:, 0], table[:, 1:4], table[:, 4:7], table[:, 7:10], result.unconverged)
+
+
+# ---------------------------------------------------------------------- metrics
+
+
+def lasting(condition: np.ndarray) -> int | None:
+    """First index from which a condition (k,) holds to the end, or None."""
+    broken = np.flatnonzero(~condition)
+    first = int(broken[-1]) + 1 if broken.size else 0
+    return first if first < len(condition) else None
+
+
+def by_step_size(values: Mapping[float, Mapping[str, float]]) -> dict[str, float]:
+    """Metrics of each step size [s] with the suffix _h0.01 and so on; those of the finest also without."""
+    finest = values[min(values)]
+    return {**finest, **{f"{key}_h{dt:g}": value for dt, found in values.items() for key, value in found.items()}}

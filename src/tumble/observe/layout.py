@@ -1,0 +1,104 @@
+"""Layout of a trajectory file in HDF5 (f frames, n bodies, r steps, c contacts over all frames):
+
+    committed (1,), finished (1,)
+    frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
+               orientation (f, n, 4); contact_end (f,)
+    steps/     one column of reports each (r,); frame i ends at row report_end[i]
+    contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
+    model/     the arrays that a picture needs, and names as JSON
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileError, message
+from ..scene.model import Model
+from .checkpoint import Attribute
+
+__all__ = ["StoredModel", "contact_columns", "create_file"]
+
+FORMAT = "tumble trajectory"
+CHUNK_BYTES = 2**20
+GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
+BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+CONTACT_COLUMNS = {"body_a": ((), np.int32), "body_b": ((), np.int32), "point": ((3,), np.float64),
+                   "normal": ((3,), np.float64), "gap": ((), np.float64), "force": ((3,), np.float64)}
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """The part of a `Model` that a trajectory keeps, under the same names."""
+
+    shape_kind: np.ndarray
+    shape_body: np.ndarray
+    shape_parameters: np.ndarray
+    shape_position: np.ndarray
+    shape_orientation: np.ndarray
+    body_kind: np.ndarray
+    body_mass: np.ndarray
+    body_center: np.ndarray
+    body_axes: np.ndarray
+    names: tuple[tuple[str, int, int], ...] = ()
+
+
+MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name != "names")
+
+
+def create_file(
+    path: Path, model: Model, fields: tuple[str, ...], columns: tuple[str, ...],
+    attributes: Mapping[str, Attribute],
+) -> None:
+    """An empty trajectory with every dataset it will ever have."""
+    import h5py
+
+    count = model.body_count
+    with h5py.File(path, "w", libver="latest") as file:
+        file.attrs.update(attributes)
+        file.attrs.update(format=FORMAT, format_version=1, fields=json.dumps(fields),
+                          report_columns=json.dumps(columns))
+        file["committed"] = np.zeros(1, np.int64)
+        file["finished"] = np.zeros(1, np.int64)
+
+        def column(name: str, shape: tuple[int, ...], dtype: Any, chunk: tuple[int, ...]) -> None:
+            file.create_dataset(name, (0, *shape), dtype, chunks=chunk, maxshape=(None, *shape))
+
+        scalars = {"time": np.float64, "step": np.int64, "report_end": np.int64, "state_sha256": "S64"}
+        for name, dtype in scalars.items():
+            column(f"frames/{name}", (), dtype, (256,))
+        for field in fields:
+            if field != "contacts":
+                width = BODY_FIELDS[field]
+                column(f"frames/{field}", (count, width), np.float64,
+                       (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width))
+        if "contacts" in fields:
+            column("frames/contact_end", (), np.int64, (256,))
+            for name, (shape, dtype) in CONTACT_COLUMNS.items():
+                column(f"contacts/{name}", shape, dtype, (4096, *shape))
+        steps = file.create_group("steps")
+        for name in columns:
+            column(f"{steps.name}/{name}", (), np.float64, (1024,))
+        stored = file.create_group("model")
+        for name in MODEL_ARRAYS:
+            stored[name] = getattr(model, name)
+        stored.attrs["names"] = json.dumps(model.names)
+
+
+def contact_columns(contacts: Any) -> dict[str, np.ndarray]:
+    """The columns of a mapping or an object, in their types; None is no contact."""
+    if contacts is None:
+        return {name: np.zeros((0, *shape), dtype) for name, (shape, dtype) in CONTACT_COLUMNS.items()}
+    get = contacts.__getitem__ if isinstance(contacts, Mapping) else lambda name: getattr(contacts, name)
+    columns = {name: np.asarray(get(name), dtype) for name, (_, dtype) in CONTACT_COLUMNS.items()}
+    count = len(columns["gap"])
+    for name, (shape, _) in CONTACT_COLUMNS.items():
+        if columns[name].shape != (count, *shape):
+            raise FileError(message(f"contacts.{name}", f"must have shape {(count, *shape)}",
+                                    columns[name].shape, "Give one row for each contact."))
+    return columns

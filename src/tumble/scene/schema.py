@@ -1,0 +1,142 @@
+"""The tables of a scene file, and how a mistake in one is told."""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from .. import checks
+from ..enums import Law, Scaling, Stop
+from ..errors import SceneError, message
+
+__all__ = ["schema", "validated"]
+
+
+@functools.cache
+def schema() -> types.SimpleNamespace:
+    """The tables of a TOML scene, and the settings of a Python scene. Pydantic is imported on first use."""
+    from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+    from pydantic_core import PydanticCustomError
+
+    class Table(BaseModel):
+        model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+        @model_validator(mode="before")
+        @classmethod
+        def known(cls, data: Any) -> Any:
+            for key in data if isinstance(data, dict) else ():
+                if key not in cls.model_fields:
+                    raise PydanticCustomError("unknown_key", "unknown key",
+                                              {"key": key, "hint": checks.nearest(key, cls.model_fields)})
+            return data
+
+    def table(title: str, /, *bases: type, **columns: Any) -> type[BaseModel]:
+        """A column is a type (then the key may be left out) or (type, ...) where it must be there."""
+        entries = {k: v if isinstance(v, tuple) else (v | None, None) for k, v in columns.items()}
+        return create_model(title, __base__=bases or (Table,), **entries)
+
+    def some(kind: Any, count: int) -> Any:
+        return Annotated[list[kind], Field(min_length=count, max_length=count)]
+
+    vector, quaternion, text = some(float, 3), some(float, 4), Annotated[str, Field(min_length=1)]
+    turned = table("Turned", orientation=quaternion,
+                   rotation=table("Rotation", axis=(vector, ...), angle_degrees=(float, ...)))
+    placed = table("PlacedShape", turned, position=vector, material=text)
+    sphere = table("SphereShape", placed, type=(Literal["sphere"], ...), radius=(float, ...))
+    box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...))
+    half_space = table("HalfSpaceShape", placed, type=(Literal["half_space"], ...), normal=vector,
+                       offset=float)
+    shape = Annotated[sphere | box | half_space, Field(discriminator="type")]
+    common = table("Common", material=text, name=text, group=int, mask=int, locked=list[str])
+    body = table(
+        "Body", turned, common, kind=(Literal["dynamic", "static", "kinematic"], "dynamic"), shape=shape,
+        shapes=Annotated[list[shape], Field(min_length=1)], mass=float, density=float,
+        inertia=vector | some(vector, 3), position=vector, velocity=vector, angular_velocity=vector,
+        force=vector, torque=vector,
+        motion=table("Motion", amplitude=(vector, ...), period=(float, ...), start=float))
+    regular = dict(shape=(some(int, 3), ...), origin=vector, jitter=float, seed=int,
+                   count=Annotated[int, Field(ge=1)])
+    grid = table("Grid", kind=(Literal["grid"], ...), spacing=(float | vector, ...), **regular)
+    lattice = table("Lattice", kind=(Literal["lattice"], ...), diameter=(float, ...), **regular)
+    thrown = table("Random", kind=(Literal["random"], ...), count=(int, ...), low=(vector, ...),
+                   high=(vector, ...), radius=float | list[float], seed=int, tries=int)
+    many = table(
+        "Many", common, position=list[vector], mass=float | list[float], density=float | list[float],
+        packing=Annotated[grid | lattice | thrown, Field(discriminator="kind")],
+        velocity=vector | list[vector], angular_velocity=vector | list[vector],
+        force=vector | list[vector])
+    spheres = table("Spheres", many, radius=float | list[float], radius_range=some(float, 2), seed=int)
+    boxes = table("Boxes", many, turned, size=(vector | list[vector], ...),
+                  orientation=quaternion | list[quaternion])
+    container = table("Container", inner=(vector, ...), thickness=float, center=vector, material=text,
+                      name=text)
+    step = table("Step", dt=float, law=Literal[tuple(Law)], margin=float, recovery_speed=float,
+                 warm_start=bool, speed_limit=float)
+    solver = table("Solver", name=text, tolerance=float, stop=Literal[tuple(Stop)], max_iterations=int,
+                   scaling=Literal[tuple(Scaling)])
+    run = dict(until=Annotated[float, Field(gt=0)], save_every=Annotated[int, Field(ge=1)])
+    scene = table(
+        "Scene", gravity=vector, material=list[table("Material", name=(text, ...), friction=float)],
+        friction=list[table("Friction", a=(text, ...), b=(text, ...), friction=(float, ...))],
+        body=list[body], container=list[container], spheres=list[spheres], boxes=list[boxes],
+        exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))], step=step, solver=solver,
+        run=table("Run", **run))
+    return types.SimpleNamespace(scene=scene, settings=table("Settings", step=step, solver=solver, **run))
+
+
+def validated(path: Path, kind: Any, data: dict[str, Any], labels: dict[str, str] | None = None) -> Any:
+    """The data as plain dictionaries without the keys left out, or one line about the first mistake."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(data).model_dump(exclude_unset=True)
+    except ValidationError as cause:
+        raise SceneError(_mistake(path, cause.errors(include_url=False), data, labels or {})) from cause
+
+
+def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str]) -> str:
+    """One line about the mistake that says most."""
+    mistake = min(mistakes, key=_vagueness)
+    context, kind = mistake.get("ctx", {}), mistake["type"]
+    tag = context["discriminator"].strip("'") if kind.startswith("union_tag") else None
+    last = {"unknown_key": context.get("key"), "union_tag_invalid": tag, "union_tag_not_found": tag}.get(kind)
+    absent = kind in ("missing", "union_tag_not_found")
+    where, value = "", data
+    steps = (*mistake["loc"], *(() if last is None else (last,)))
+    for i, step in enumerate(steps):
+        if isinstance(value, list) and isinstance(step, int):
+            where, value = f"{where}[{step}]", value[step]
+        elif isinstance(value, dict) and (step in value or (absent and i == len(steps) - 1)):
+            where, value = f"{where}.{labels.get(step, step) if not where else step}", value.get(step)
+    where = f"{path}: {where.lstrip('.') or 'scene'}"
+    shown = checks._short(value)
+    if kind == "unknown_key":
+        return message(where, "unknown key", shown, context["hint"])
+    if absent:
+        return message(where, "is required", "nothing", "Add this key.")
+    if kind in ("union_tag_invalid", "literal_error"):
+        words = context.get("expected_tags") or context["expected"]
+        known = re.findall(r"'([^']*)'", words)
+        hint = checks.nearest(str(value), known)
+        return message(where, "must be one of " + ", ".join(f"'{k}'" for k in known), shown,
+                       hint if hint.startswith("Did") else "Choose one of them.")
+    if kind in ("too_short", "too_long"):
+        bound, count = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
+        return message(where, f"must have {bound} {context[count]} items", shown, "Check the number of values.")
+    if kind in ("model_type", "model_attributes_type", "dict_type", "list_type"):
+        what, form = ("a list", "[...]") if kind == "list_type" else ("a table", "{key = value, ...}")
+        return message(where, f"must be {what}", shown, f"Write {form}.")
+    rule = mistake["msg"].replace("Input should be", "must be")
+    rule = rule[:1].lower() + rule[1:]
+    quoted = isinstance(value, str) and kind.startswith(("float", "int", "bool"))
+    return message(where, rule, shown, "Write it without quotes." if quoted else "Correct this value.")
+
+
+def _vagueness(mistake: dict[str, Any]) -> int:
+    """Where a key takes a number or a list, a wrong list is also "no number"; that says little."""
+    if mistake["type"] == "unknown_key":
+        return 0
+    return 2 if mistake["type"].endswith("_type") and isinstance(mistake["input"], list) else 1
