@@ -72,7 +72,7 @@ def collide(threads: int | None = None) -> Iterator[Row]:
     sim = _settled(20000, threads)
     result = sim.last
     assert result is not None
-    stage = {s: np.inf for s in ("place", "broad", "narrow")}
+    stage = dict.fromkeys(("place", "broad", "narrow"), np.inf)
     product, out = np.inf, result.problem.vector("out")
     before = jit.set_threads(sim.threads)
     for _ in range(8):
@@ -211,8 +211,9 @@ def _stored_slab(data: Any) -> ConeProblem:
     geometry = np.concatenate(
         [data["normal"], data["tangent_u"], data["tangent_w"], data["point_a"], data["point_b"]], axis=1
     )[order].T.copy()
-    geometry[9:12] -= position[a].T
-    geometry[12:15] -= position[b].T
+    frame, arms = geometry[:9].copy(), geometry[9:].copy()
+    arms[:3] -= position[a].T
+    arms[3:] -= position[b].T
     inverse_mass, inverse_inertia = np.zeros((bodies, 3)), np.zeros((bodies, 6))
     inverse_mass[1:-1], inverse_mass[-1] = 1.0 / float(data["mass"]), 1.0 / float(data["slab_mass"])
     inverse_inertia[1:-1, :3] = 2.5 / (float(data["mass"]) * float(data["radius"]) ** 2)
@@ -222,13 +223,14 @@ def _stored_slab(data: Any) -> ConeProblem:
     slot_a, slot_b = np.zeros(n, np.int32), np.zeros(n, np.int32)
     cpu.fill_entries(n, a, b, inverse_mass[:, 0] > 0.0, start, cursor, slot_a, slot_b)
     arm = np.zeros((2 * n + 1, 3))
-    arm[slot_a], arm[slot_b] = geometry[9:12].T, geometry[12:15].T
+    arm[slot_a], arm[slot_b] = arms[:3].T, arms[3:].T
     operator = ContactOperator(
         ContactArrays(
             n,
             a,
             b,
-            geometry,
+            frame,
+            arms,
             slot_a,
             slot_b,
             start,

@@ -53,9 +53,7 @@ def number(
     return out
 
 
-def integer(
-    where: str, value: Any, *, at_least: int, remedy: str = "", error: type[TumbleError] = OptionsError
-) -> int:
+def integer(where: str, value: Any, *, at_least: int, remedy: str = "", error: type[TumbleError] = OptionsError) -> int:
     """A whole number with a lower bound."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise error(message(where, "must be a whole number", repr(value), remedy or "Give an integer."))
@@ -123,8 +121,12 @@ def positive_array(
     bad = np.flatnonzero(~(out > 0.0))
     if bad.size:
         raise error(
-            message(where, f"must be > 0 {unit}".rstrip(), f"{out[bad[0]]} at index {int(bad[0])}",
-                    f"Give positive values in {unit}.")
+            message(
+                where,
+                f"must be > 0 {unit}".rstrip(),
+                f"{out[bad[0]]} at index {int(bad[0])}",
+                f"Give positive values in {unit}.",
+            )
         )
     return out
 
@@ -136,9 +138,12 @@ def quaternions(where: str, value: Any, count: int, *, error: type[TumbleError] 
     bad = np.flatnonzero(~(np.abs(length - 1.0) <= QUATERNION_TOLERANCE))
     if bad.size:
         raise error(
-            message(where, "must be a unit quaternion (w, x, y, z)",
-                    f"length {length[bad[0]]:.9g} at index {int(bad[0])}",
-                    "Divide it by its length; (1, 0, 0, 0) is no rotation.")
+            message(
+                where,
+                "must be a unit quaternion (w, x, y, z)",
+                f"length {length[bad[0]]:.9g} at index {int(bad[0])}",
+                "Divide it by its length; (1, 0, 0, 0) is no rotation.",
+            )
         )
     return out / length[:, None]
 

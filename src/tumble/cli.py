@@ -67,8 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            return int(command.main(args=None if argv is None else list(argv), prog_name="tumble",
-                                    standalone_mode=False) or 0)
+            return int(
+                command.main(args=None if argv is None else list(argv), prog_name="tumble", standalone_mode=False) or 0
+            )
     except USAGE_ERROR as mistake:
         text = mistake.format_message().strip()
         return _fail(text + ("" if text.endswith((".", "?")) else ".") + " Try 'tumble --help'.", BAD_INPUT)
@@ -148,8 +149,14 @@ def run(
     until = loaded.until if until is None else until
     for name, value, place in (("dt", step.get("dt"), "step"), ("until", until, "run")):
         if value is None:
-            raise OptionsError(message(str(scene), f"needs {name}", "nothing",
-                                       f"Give --{name} or write {name} under [{place}] in the scene."))
+            raise OptionsError(
+                message(
+                    str(scene),
+                    f"needs {name}",
+                    "nothing",
+                    f"Give --{name} or write {name} under [{place}] in the scene.",
+                )
+            )
     options = StepOptions(**step)
     chosen = make_solver(**(loaded.solver | _given(name=solver, tolerance=tolerance, max_iterations=max_iterations)))
     path = Path(scene.stem + ".h5") if out is None else out
@@ -186,8 +193,10 @@ def experiment(
     listed: Annotated[bool, typer.Option("--list", help="List the experiments, or one's settings.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
     out: Annotated[Path | None, _option("Folder for the results (default: tumble-experiments/NAME).")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; "
-                                                       "may be given more than once.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be given more than once."),
+    ] = None,
     strict: Strict = False,
     threads: Threads = None,
 ) -> None:
@@ -204,8 +213,9 @@ def experiment(
     chosen = dict(_setting(text) for text in settings or ())
     folder, start = Path("tumble-experiments") / name if out is None else out, time.time()
     with _interruptible(f"; what was computed is in {folder}"):
-        metrics = experiments.run_experiment(name, out=folder, quick=quick, settings=chosen, threads=threads,
-                                             progress=None, strict=strict)
+        metrics = experiments.run_experiment(
+            name, out=folder, quick=quick, settings=chosen, threads=threads, progress=None, strict=strict
+        )
     _table(name, ("metric", "value"), _flat(metrics))
     for file in sorted(folder.iterdir()):
         if file.stat().st_mtime >= start - 2.0:  # some file systems keep even seconds only
@@ -223,8 +233,11 @@ def bench(
     from .bench import BENCHES
 
     if listed:
-        return _table("benches", ("name", "what it measures"),
-                      [(n, (f.__doc__ or "").strip().split("\n")[0]) for n, f in BENCHES.items()])
+        return _table(
+            "benches",
+            ("name", "what it measures"),
+            [(n, (f.__doc__ or "").strip().split("\n")[0]) for n, f in BENCHES.items()],
+        )
     _check_threads(threads)
     names = list(BENCHES) if name is None else [checks.choice("bench", name, BENCHES)]
     rows = []
@@ -289,8 +302,14 @@ def _check_resume(path: Path, options: Any, solver: Any, every: int | None, fiel
         for key, value in values.items():
             before = began.get(group, {}).get(key, value)
             if before != value:
-                raise OptionsError(message(f"{path}: {group}.{key}", f"must be {before} as when the run began", value,
-                                           "Leave the option out, or start anew without --resume."))
+                raise OptionsError(
+                    message(
+                        f"{path}: {group}.{key}",
+                        f"must be {before} as when the run began",
+                        value,
+                        "Leave the option out, or start anew without --resume.",
+                    )
+                )
     return (began.get("save", {}).get("every") if every is None else every), fields
 
 
@@ -304,8 +323,11 @@ def _list_experiments(name: str | None) -> None:
         print("settings: tumble experiment NAME --list")
         return
     line, settings = known[checks.choice("experiment", name, known)]
-    _table(f"{name}: {line}", ("setting", "default", "with --quick", "unit", "meaning"),
-           [tuple(_text(v) for v in s) for s in settings])
+    _table(
+        f"{name}: {line}",
+        ("setting", "default", "with --quick", "unit", "meaning"),
+        [tuple(_text(v) for v in s) for s in settings],
+    )
 
 
 def _check_threads(threads: int | None) -> None:
@@ -315,8 +337,14 @@ def _check_threads(threads: int | None) -> None:
 
     most = numba.config.NUMBA_NUM_THREADS
     if checks.integer("--threads", threads, at_least=1) > most:
-        raise OptionsError(message("--threads", f"must be <= {most}", threads,
-                                   "Set the environment variable NUMBA_NUM_THREADS to allow more."))
+        raise OptionsError(
+            message(
+                "--threads",
+                f"must be <= {most}",
+                threads,
+                "Set the environment variable NUMBA_NUM_THREADS to allow more.",
+            )
+        )
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -44,23 +44,37 @@ def demo_scene(spheres: int = 1000, *, seed: int = 1) -> tb.Model:
     scene.add_static(box, material=steel, name="box")
     scene.add_static(tb.HalfSpace(offset=-0.5 * RADIUS), material=steel, name="ground")
     rng = np.random.default_rng(seed)
-    points = tb.grid_points((columns, columns, layers), (SPACING, SPACING, 1.4 * SPACING),
-                            origin=(0.0, 0.0, 1.5 * RADIUS), jitter=0.15 * RADIUS, seed=seed)[:count]
-    scene.add_spheres(rng.uniform(0.8 * RADIUS, RADIUS, count), position=points, density=7800.0, material=steel,
-                      name="spheres")
+    points = tb.grid_points(
+        (columns, columns, layers),
+        (SPACING, SPACING, 1.4 * SPACING),
+        origin=(0.0, 0.0, 1.5 * RADIUS),
+        jitter=0.15 * RADIUS,
+        seed=seed,
+    )[:count]
+    scene.add_spheres(
+        rng.uniform(0.8 * RADIUS, RADIUS, count), position=points, density=7800.0, material=steel, name="spheres"
+    )
     return scene.build()
 
 
 def run_demo(
-    out: str | Path, *, spheres: int = 1000, threads: int | None = None, progress: bool | None = None,
+    out: str | Path,
+    *,
+    spheres: int = 1000,
+    threads: int | None = None,
+    progress: bool | None = None,
     simulation: type[tb.Simulation] = tb.Simulation,
 ) -> DemoResult:
     """Run the demo and leave its trajectory, plot and picture in the folder `out`."""
     from .view.picture import render
     from .view.plot import plot_reports
 
-    sim = simulation(demo_scene(spheres), options=tb.StepOptions(dt=2e-3),
-                     solver=tb.SolverAPGD(tolerance=1e-4, max_iterations=3000), threads=threads)
+    sim = simulation(
+        demo_scene(spheres),
+        options=tb.StepOptions(dt=2e-3),
+        solver=tb.SolverAPGD(tolerance=1e-4, max_iterations=3000),
+        threads=threads,
+    )
     folder = make_folder(out)
     trajectory, plot, picture = folder / "demo.h5", folder / "demo.png", folder / "picture.png"
     run = sim.run(until=UNTIL, save=tb.Save(path=trajectory, every=10), progress=progress)
@@ -75,6 +89,9 @@ def make_folder(path: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        raise FileError(message(str(folder), "must be a folder to write to", cause.strerror or cause,
-                                "Choose another one with --out.")) from cause
+        raise FileError(
+            message(
+                str(folder), "must be a folder to write to", cause.strerror or cause, "Choose another one with --out."
+            )
+        ) from cause
     return folder

@@ -9,6 +9,15 @@ from .solve.registry import SOLVERS, make_solver
 from .solve.residuals import Residuals, measure
 
 __all__ = [
-    "SOLVERS", "IterativeSolver", "Residuals", "Solution", "Solver", "SolverAPGD", "SolverBarzilaiBorwein",
-    "SolverGaussSeidel", "SolverJacobi", "make_solver", "measure",
+    "SOLVERS",
+    "IterativeSolver",
+    "Residuals",
+    "Solution",
+    "Solver",
+    "SolverAPGD",
+    "SolverBarzilaiBorwein",
+    "SolverGaussSeidel",
+    "SolverJacobi",
+    "make_solver",
+    "measure",
 ]

@@ -67,7 +67,9 @@ def certificate(matrix, bias, gamma, mu, law, dim=3):
         return float(np.sum(g * u) + g[:, 0] @ delta), delta, delta
     delta = np.maximum(0.0, -u[:, 0])
     gap = float(np.sum(g * u) + g[:, 0] @ (s + delta))
-    tops = [np.linalg.eigvalsh(matrix[dim * i + 1: dim * i + dim, dim * i + 1: dim * i + dim])[-1] for i in range(len(mu))]
+    tops = [
+        np.linalg.eigvalsh(matrix[dim * i + 1 : dim * i + dim, dim * i + 1 : dim * i + dim])[-1] for i in range(len(mu))
+    ]
     return gap, delta, delta + mu * np.sqrt(tops) * np.sqrt(max(gap, 0.0))
 
 
@@ -81,6 +83,12 @@ def solve_ccp(matrix, bias, mu, dim=3):
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    solver = clarabel.DefaultSolver(sp.triu(sp.csc_matrix(matrix)).tocsc(), bias, -rows, np.zeros(dim * n),
-                                    [clarabel.SecondOrderConeT(dim)] * n, settings)
+    solver = clarabel.DefaultSolver(
+        sp.triu(sp.csc_matrix(matrix)).tocsc(),
+        bias,
+        -rows,
+        np.zeros(dim * n),
+        [clarabel.SecondOrderConeT(dim)] * n,
+        settings,
+    )
     return np.array(solver.solve().x)

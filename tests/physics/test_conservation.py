@@ -13,8 +13,14 @@ def cloud(count=40, seed=0, dt=2e-3, friction=0.5):
     rubber = scene.add_material(tb.Material(friction=friction))
     points = tb.random_points(count, 0.2, low=(-1.5,) * 3, high=(1.5,) * 3, seed=seed)
     radius = rng.uniform(0.05, 0.2, count)
-    scene.add_spheres(radius, density=100.0, material=rubber, position=points, velocity=-2.0 * points,
-                      angular_velocity=rng.normal(size=(count, 3)) * 5)
+    scene.add_spheres(
+        radius,
+        density=100.0,
+        material=rubber,
+        position=points,
+        velocity=-2.0 * points,
+        angular_velocity=rng.normal(size=(count, 3)) * 5,
+    )
     return tb.Simulation(scene.build(), options=tb.StepOptions(dt=dt), solver=tb.SolverAPGD(tolerance=1e-8))
 
 
@@ -90,8 +96,14 @@ def balance_error(dt, law):
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace())
     scene.add_body(tb.Sphere(0.2), mass=1.0, position=(0, 0, 1.0), velocity=(1, 0, 3.0), force=(0.5, 0, 0), name="ball")
-    scene.add_body(tb.Box((0.3, 0.2, 0.1)), mass=2.0, position=(1.5, 0, 0.6), velocity=(0, 1, 0),
-                   angular_velocity=(1, 2, 3), name="box")
+    scene.add_body(
+        tb.Box((0.3, 0.2, 0.1)),
+        mass=2.0,
+        position=(1.5, 0, 0.6),
+        velocity=(0, 1, 0),
+        angular_velocity=(1, 2, 3),
+        name="box",
+    )
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=dt, law=law), solver=tb.SolverAPGD(tolerance=1e-10))
     start = 9.81 * (1.0 * 1.0 + 2.0 * 0.6) + 5.0 + 1.0 + 0.5 * np.sum(sim.model.body_inertia * sim.state.spin**2)
     upward = sim.model.body_mass @ sim.velocities()[:, 2]
@@ -118,8 +130,9 @@ def test_a_kinematic_pusher_does_the_work_that_friction_eats():
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace(), material=scene.add_material(tb.Material(friction=0.4)))
     smooth = scene.add_material(tb.Material(friction=0.0))
-    scene.add_body(tb.Box((0.2, 0.2, 0.2)), mass=3.0, position=(0.1, 0, 0.1), velocity=(0.5, 0, 0),
-                   material=scene._materials[0])
+    scene.add_body(
+        tb.Box((0.2, 0.2, 0.2)), mass=3.0, position=(0.1, 0, 0.1), velocity=(0.5, 0, 0), material=scene._materials[0]
+    )
     scene.add_kinematic(tb.Box((0.1, 1, 1)), position=(-0.05, 0, 0.6), velocity=(0.5, 0, 0), material=smooth)
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3), solver=tb.SolverAPGD(tolerance=1e-10))
     r = sim.run(until=1.0).reports

@@ -37,13 +37,16 @@ def threads_at_work(n):
 
 def run_with(threads, steps, tmp_path):
     """State hash, contacts, threads used and the hash of memory after some steps of a 500-body pile."""
-    script = PILE + f"""
+    script = (
+        PILE
+        + f"""
 sim = pile()
 reports = [sim.step() for _ in range({steps})]
 import hashlib
 memory = hashlib.sha256(sim.state.memory.impulse.tobytes()).hexdigest()
 print(sim.state.sha256(), memory, max(r.contacts for r in reports), sim.threads, len(set(threads_at_work(64).tolist())))
 """
+    )
     env = dict(os.environ, NUMBA_NUM_THREADS=str(threads))
     out = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=600)
     assert out.returncode == 0, out.stderr

@@ -15,8 +15,14 @@ def shoot(height, speed=100.0, dt=1e-3, start=-0.55, steps=30, wall=WALL, mass=1
     """A small ball flies along x towards a thin wall that ends at z = 0.5."""
     scene = tb.SceneBuilder(gravity=(0, 0, 0))
     scene.add_static(wall, name="wall")
-    scene.add_body(tb.Sphere(RADIUS), mass=mass, position=(start, 0, height), velocity=(speed, 0, 0),
-                   angular_velocity=spin, name="ball")
+    scene.add_body(
+        tb.Sphere(RADIUS),
+        mass=mass,
+        position=(start, 0, height),
+        velocity=(speed, 0, 0),
+        angular_velocity=spin,
+        name="ball",
+    )
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=dt))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tb.TumbleWarning)
@@ -50,7 +56,9 @@ def test_a_ball_that_touches_the_edge_is_deflected(start):
 
 def test_fast_balls_collide_with_each_other_and_keep_momentum():
     scene = tb.SceneBuilder(gravity=(0, 0, 0))
-    scene.add_spheres(RADIUS, mass=[1.0, 2.0], position=[(-0.5, 0, 0), (0.5, 0.001, 0)], velocity=[(100, 0, 0), (-100, 0, 0)])
+    scene.add_spheres(
+        RADIUS, mass=[1.0, 2.0], position=[(-0.5, 0, 0), (0.5, 0.001, 0)], velocity=[(100, 0, 0), (-100, 0, 0)]
+    )
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tb.TumbleWarning)

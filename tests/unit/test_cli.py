@@ -64,8 +64,14 @@ def facts(capsys, path):
 
 
 def process(*arguments, folder, **options):
-    return subprocess.run([sys.executable, "-m", "tumble.cli", *map(str, arguments)], cwd=folder, text=True,
-                          capture_output=True, timeout=300, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "tumble.cli", *map(str, arguments)],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        **options,
+    )
 
 
 # ---------------------------------------------------------------------- end to end
@@ -127,8 +133,10 @@ def test_help_and_version():
     assert done.returncode == 0
     for command in ("demo", "run", "info", "experiment", "bench"):
         assert command in done.stdout
-    program = ("import sys, tumble.cli; tumble.cli.main(['--help']); "
-               "print([m for m in ('matplotlib', 'h5py', 'pydantic', 'rich') if m in sys.modules])")
+    program = (
+        "import sys, tumble.cli; tumble.cli.main(['--help']); "
+        "print([m for m in ('matplotlib', 'h5py', 'pydantic', 'rich') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, timeout=60)
     assert done.stdout.strip().endswith("[]")
 
@@ -143,9 +151,28 @@ def test_version_and_no_arguments(capsys):
 
 
 def test_the_command_line_wins_over_the_file(scene, capsys):
-    code, out, _ = tumble(capsys, "run", scene, "--until", "0.02", "--dt", "1e-3", "--law", "relaxed", "--solver",
-                          "gauss_seidel", "--tolerance", "1e-5", "--max-iterations", "77", "--save-every", "5",
-                          "--contacts", "--threads", "1")
+    code, out, _ = tumble(
+        capsys,
+        "run",
+        scene,
+        "--until",
+        "0.02",
+        "--dt",
+        "1e-3",
+        "--law",
+        "relaxed",
+        "--solver",
+        "gauss_seidel",
+        "--tolerance",
+        "1e-5",
+        "--max-iterations",
+        "77",
+        "--save-every",
+        "5",
+        "--contacts",
+        "--threads",
+        "1",
+    )
     assert code == 0 and "20 steps" in out
     said = facts(capsys, "scene.h5")  # named after the scene, in the current folder
     assert (said["law"], said["solver"], said["dt"], said["frames"]) == ("relaxed", "gauss_seidel", 1e-3, 5)
@@ -169,8 +196,18 @@ def test_info_of_a_run_for_people(scene, capsys):
     assert tumble(capsys, "run", scene, "--quiet", "--until", "0.1")[0] == 0
     code, out, _ = tumble(capsys, "info", "scene.h5")
     assert code == 0
-    for word in ("finished", "frames", "final_state_sha256", "unconverged_steps", "worst.natural_map",
-                 "worst.certificate_energy", "worst.largest_overlap", "seconds.solve", "coulomb", "tumble_version"):
+    for word in (
+        "finished",
+        "frames",
+        "final_state_sha256",
+        "unconverged_steps",
+        "worst.natural_map",
+        "worst.certificate_energy",
+        "worst.largest_overlap",
+        "seconds.solve",
+        "coulomb",
+        "tumble_version",
+    ):
         assert word in out
 
 
@@ -200,8 +237,14 @@ def test_examples_run(name, tmp_path, monkeypatch, capsys):
 
 
 def test_first_program(tmp_path):
-    done = subprocess.run([sys.executable, EXAMPLES / "first_program.py"], cwd=tmp_path, text=True, capture_output=True,
-                          timeout=300, env=os.environ | {"NUMBA_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "first_program.py"],
+        cwd=tmp_path,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        env=os.environ | {"NUMBA_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0 and "250 steps" in done.stdout and "frames in first_program.h5" in done.stdout
 
 
@@ -224,6 +267,7 @@ def test_experiment(monkeypatch, tmp_path, capsys):
         asked.update(options, name=name)
         if options["strict"]:
             from tumble.sim.run import NotConvergedError
+
             raise NotConvergedError("step 3: must converge (got 1). Loosen.")
         (options["out"]).mkdir(parents=True)
         (options["out"] / "plot.png").write_text("")
@@ -231,8 +275,9 @@ def test_experiment(monkeypatch, tmp_path, capsys):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiments, "run_experiment", run_experiment)
-    code, out, _ = tumble(capsys, "experiment", "ball-roll", "--quick", "--set", "friction=0.2", "--set", "n=3",
-                          "--threads", "1")
+    code, out, _ = tumble(
+        capsys, "experiment", "ball-roll", "--quick", "--set", "friction=0.2", "--set", "n=3", "--threads", "1"
+    )
     assert code == 0 and "1.25" in out and "time" in out and "plot.png" in out
     assert asked["settings"] == {"friction": "0.2", "n": "3"} and asked["quick"] and asked["threads"] == 1
     assert Path(asked["out"]) == Path("tumble-experiments/ball-roll")
@@ -241,8 +286,11 @@ def test_experiment(monkeypatch, tmp_path, capsys):
     code, out, _ = tumble(capsys, "experiment", "ball-roll", "--list")
     assert code == 0 and "friction" in out and "0.0025, 0.01" in out
     assert tumble(capsys, "experiment", "ball-roll", "--strict")[0] == 3
-    for arguments, word in ((["experiment"], "--list"), (["experiment", "ball-rol", "--list"], "'ball-roll'"),
-                            (["experiment", "ball-roll", "--set", "x"], "KEY=VALUE")):
+    for arguments, word in (
+        (["experiment"], "--list"),
+        (["experiment", "ball-rol", "--list"], "'ball-roll'"),
+        (["experiment", "ball-roll", "--set", "x"], "KEY=VALUE"),
+    ):
         code, _, err = tumble(capsys, *arguments)
         assert code == 2 and word in err and err.count("\n") == 1
 
@@ -269,42 +317,45 @@ def test_bench(monkeypatch, capsys):
 RUN = ("run", "scene.toml")
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("rn",), ["'rn'", "Did you mean 'run'?"]),
-    (("run",), ["scene"]),
-    (("run", "none.toml"), ["none.toml", "No such file"]),
-    (("run", "scene.yaml"), [".toml or .py"]),
-    (("info", "none.h5"), ["none.h5", "no such file"]),
-    (("info", "cut.h5"), ["cut.h5", "whole HDF5"]),
-    (("info", "none.toml"), ["none.toml", "No such file"]),
-    ((*RUN, "--untl", "1"), ["--untl", "--until"]),
-    ((*RUN, "--dt", "fast"), ["--dt", "'fast'", "number"]),
-    ((*RUN, "--dt", "nan"), ["dt", "nan", "finite"]),
-    ((*RUN, "--dt", "0"), ["dt", "must be > 0", "(got 0.0)"]),
-    ((*RUN, "--dt", "-1"), ["dt", "must be > 0", "(got -1.0)"]),
-    ((*RUN, "--until", "inf"), ["until", "inf", "finite"]),
-    ((*RUN, "--until", "-1"), ["until", "-1"]),
-    ((*RUN, "--law", "columb"), ["law", "'columb'", "Did you mean 'coulomb'?"]),
-    ((*RUN, "--solver", "apdg"), ["'apdg'", "Did you mean 'apgd'?"]),
-    ((*RUN, "--tolerance", "-1"), ["tolerance", ">= 0"]),
-    ((*RUN, "--max-iterations", "0"), ["max_iterations", ">= 1"]),
-    ((*RUN, "--max-iterations", "1.5"), ["--max-iterations", "'1.5'", "whole number"]),
-    ((*RUN, "--save-every", "0"), ["every", ">= 1"]),
-    ((*RUN, "--threads", "100000"), ["--threads", "100000", "NUMBA_NUM_THREADS"]),
-    ((*RUN, "--threads", "0"), ["--threads", ">= 1"]),
-    ((*RUN, "--out", "no/folder.h5"), ["no/folder.h5", "folder"]),
-    ((*RUN, "--out", "."), ["folder"]),
-    ((*RUN, "--resume", "--out", "none.h5"), ["none", "no such file"]),
-    (("run", "bare.toml", "--until", "1"), ["bare.toml", "needs dt", "--dt"]),
-    (("run", "bare.toml", "--dt", "1e-3"), ["bare.toml", "needs until", "--until"]),
-    (("run", "wrong.toml"), ["wrong.toml: body[0].mas", "Did you mean 'mass'?"]),
-    (("run", "wrong.py"), ["wrong.py: line 1", "ZeroDivisionError"]),
-    (("demo", "--spheres", "0"), ["spheres", ">= 1", "0"]),
-    (("demo", "--spheres", "many"), ["--spheres", "'many'"]),
-    (("demo", "--threads", "100000"), ["--threads"]),
-    (("demo", "--out", "scene.toml"), ["scene.toml", "folder"]),
-    (("experiment", "x", "--threads", "100000"), ["--threads"]),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("rn",), ["'rn'", "Did you mean 'run'?"]),
+        (("run",), ["scene"]),
+        (("run", "none.toml"), ["none.toml", "No such file"]),
+        (("run", "scene.yaml"), [".toml or .py"]),
+        (("info", "none.h5"), ["none.h5", "no such file"]),
+        (("info", "cut.h5"), ["cut.h5", "whole HDF5"]),
+        (("info", "none.toml"), ["none.toml", "No such file"]),
+        ((*RUN, "--untl", "1"), ["--untl", "--until"]),
+        ((*RUN, "--dt", "fast"), ["--dt", "'fast'", "number"]),
+        ((*RUN, "--dt", "nan"), ["dt", "nan", "finite"]),
+        ((*RUN, "--dt", "0"), ["dt", "must be > 0", "(got 0.0)"]),
+        ((*RUN, "--dt", "-1"), ["dt", "must be > 0", "(got -1.0)"]),
+        ((*RUN, "--until", "inf"), ["until", "inf", "finite"]),
+        ((*RUN, "--until", "-1"), ["until", "-1"]),
+        ((*RUN, "--law", "columb"), ["law", "'columb'", "Did you mean 'coulomb'?"]),
+        ((*RUN, "--solver", "apdg"), ["'apdg'", "Did you mean 'apgd'?"]),
+        ((*RUN, "--tolerance", "-1"), ["tolerance", ">= 0"]),
+        ((*RUN, "--max-iterations", "0"), ["max_iterations", ">= 1"]),
+        ((*RUN, "--max-iterations", "1.5"), ["--max-iterations", "'1.5'", "whole number"]),
+        ((*RUN, "--save-every", "0"), ["every", ">= 1"]),
+        ((*RUN, "--threads", "100000"), ["--threads", "100000", "NUMBA_NUM_THREADS"]),
+        ((*RUN, "--threads", "0"), ["--threads", ">= 1"]),
+        ((*RUN, "--out", "no/folder.h5"), ["no/folder.h5", "folder"]),
+        ((*RUN, "--out", "."), ["folder"]),
+        ((*RUN, "--resume", "--out", "none.h5"), ["none", "no such file"]),
+        (("run", "bare.toml", "--until", "1"), ["bare.toml", "needs dt", "--dt"]),
+        (("run", "bare.toml", "--dt", "1e-3"), ["bare.toml", "needs until", "--until"]),
+        (("run", "wrong.toml"), ["wrong.toml: body[0].mas", "Did you mean 'mass'?"]),
+        (("run", "wrong.py"), ["wrong.py: line 1", "ZeroDivisionError"]),
+        (("demo", "--spheres", "0"), ["spheres", ">= 1", "0"]),
+        (("demo", "--spheres", "many"), ["--spheres", "'many'"]),
+        (("demo", "--threads", "100000"), ["--threads"]),
+        (("demo", "--out", "scene.toml"), ["scene.toml", "folder"]),
+        (("experiment", "x", "--threads", "100000"), ["--threads"]),
+    ],
+)
 def test_bad_input_is_one_line_and_exit_code_2(scene, capsys, arguments, words):
     (scene.parent / "scene.yaml").write_text("")
     (scene.parent / "cut.h5").write_bytes(b"\x89HDF\r\n\x1a\n cut")

@@ -34,7 +34,7 @@ def placed_pairs(model, h=1e-3, margin=-1.0):
     search.find(free, h)
     found = set()
     for block, count in enumerate(search.count):
-        rows = search.pair[block * search.capacity: block * search.capacity + count]
+        rows = search.pair[block * search.capacity : block * search.capacity + count]
         for i, j in rows:
             pair = (min(i, j), max(i, j))
             assert pair not in found, "a pair was found twice"
@@ -69,10 +69,21 @@ def test_grid_finds_exactly_the_pairs_that_brute_force_finds(seed, ratio, count)
     radius = 0.1 * ratio ** rng.uniform(0, 1, count)
     extent = 2.0 * np.cbrt(np.sum(radius**3))
     scene.add_static(tb.open_box(inner=(extent, extent, extent)))
-    scene.add_spheres(radius, mass=1.0, position=rng.uniform(-extent, extent, (count, 3)),
-                      velocity=rng.normal(size=(count, 3)), name="balls")
-    scene.add_boxes(rng.uniform(0.05, 0.5, (12, 3)) * ratio**0.5, mass=1.0, position=rng.uniform(-extent, extent, (12, 3)),
-                    group=2, mask=int(rng.integers(0, 4)), name="boxes")
+    scene.add_spheres(
+        radius,
+        mass=1.0,
+        position=rng.uniform(-extent, extent, (count, 3)),
+        velocity=rng.normal(size=(count, 3)),
+        name="balls",
+    )
+    scene.add_boxes(
+        rng.uniform(0.05, 0.5, (12, 3)) * ratio**0.5,
+        mass=1.0,
+        position=rng.uniform(-extent, extent, (12, 3)),
+        group=2,
+        mask=int(rng.integers(0, 4)),
+        name="boxes",
+    )
     scene.add_body([tb.Placed(tb.Sphere(0.3), (0.2, 0, 0)), tb.Box((0.3, 0.3, 0.3))], mass=1.0, name="dumbbell")
     scene.exclude_pair("dumbbell", "balls")
     model = scene.build()
@@ -106,7 +117,9 @@ def test_a_cube_on_a_plane_and_on_a_cube_has_four_contacts():
 def test_keys_are_stable_between_steps():
     scene = tb.SceneBuilder()
     scene.add_static(tb.open_box(inner=(1.5, 1.5, 2.0)))
-    scene.add_boxes((0.3, 0.3, 0.3), density=500.0, position=tb.grid_points((3, 3, 2), 0.4, origin=(0, 0, 0.2), jitter=0.01))
+    scene.add_boxes(
+        (0.3, 0.3, 0.3), density=500.0, position=tb.grid_points((3, 3, 2), 0.4, origin=(0, 0, 0.2), jitter=0.01)
+    )
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=5e-3))
     sim.run(until=1.5)
     report = sim.step()
@@ -177,8 +190,20 @@ def test_contact_points_lie_between_the_surfaces():
         q = rng.normal(size=(2, 4))
         ma, mb = (rotation.matrix(v / np.linalg.norm(v)) for v in q)
         pa, pb = np.zeros(3), rng.normal(size=3)
-        count = pairs.pair_contacts(1, tuple(pa), tuple(ma.ravel()), tuple(sa), 1, tuple(pb), tuple(mb.ravel()), tuple(sb),
-                                    0.05, out, 0, scratch)
+        count = pairs.pair_contacts(
+            1,
+            tuple(pa),
+            tuple(ma.ravel()),
+            tuple(sa),
+            1,
+            tuple(pb),
+            tuple(mb.ravel()),
+            tuple(sb),
+            0.05,
+            out,
+            0,
+            scratch,
+        )
         assert count <= 4
         for row in out[:count]:
             n, p, gap = row[:3], row[3:6], row[6]

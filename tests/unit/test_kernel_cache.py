@@ -28,7 +28,9 @@ def run(package_root, cache):
 
 
 def test_an_edit_in_another_module_is_noticed(tmp_path):
-    shutil.copytree(Path(tumble.__file__).parent, tmp_path / "src" / "tumble", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(tumble.__file__).parent, tmp_path / "src" / "tumble", ignore=shutil.ignore_patterns("__pycache__")
+    )
     cache = tmp_path / "cache"
     value, compiled, folder = run(tmp_path / "src", cache)
     assert value == (1.0 + 0.5 * 3.0) / 1.25 and compiled >= 1

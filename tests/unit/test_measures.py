@@ -20,7 +20,8 @@ def test_measures_match_their_definitions(law, dim):
         found = measure(problem, component_first(gamma, dim), law)
         assert found.natural_map == pytest.approx(natural_map(matrix, bias, gamma, mu, law, dim), rel=1e-12)
         assert found.natural_map_classic == pytest.approx(
-            natural_map(matrix, bias, gamma, mu, law, dim, weighted=False), rel=1e-12)
+            natural_map(matrix, bias, gamma, mu, law, dim, weighted=False), rel=1e-12
+        )
         a, u = slack(matrix, bias, gamma, mu, law, dim)
         g = gamma.reshape(-1, dim)
         eq25 = np.linalg.norm((g - project(g - 1e-6 * a, mu)) / 1e-6)
@@ -50,7 +51,7 @@ def worst_ratio_of_error_to_bound(bound_factor=1.0):
     """Largest |v - v*|_M / sqrt(gap) over unconverged iterates of the relaxed law."""
     worst = 0.0
     for seed in range(25):
-        matrix, bias, mu, jacobian, inverse_mass, _ = random_problem(seed, contacts=5, bodies=3)
+        matrix, bias, mu, _jacobian, _inverse_mass, _ = random_problem(seed, contacts=5, bodies=3)
         for steps in (0, 1, 3, 10, 30):
             gamma = unconverged_iterates(matrix, bias, mu, "relaxed", steps)
             gap, delta, _ = certificate(matrix, bias, gamma, mu, "relaxed")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.solve.base import ScaledProblem
 from tumble.enums import Scaling
+from tumble.solve.base import ScaledProblem
 
 
 def pile(bodies=60, seed=1):
@@ -15,11 +15,20 @@ def pile(bodies=60, seed=1):
     points = tb.random_points(bodies, 0.1, low=(-0.6, -0.6, 0), high=(0.6, 0.6, 1.6), seed=seed)
     rng = np.random.default_rng(seed)
     half = bodies // 2
-    scene.add_spheres(rng.uniform(0.08, 0.1, half), mass=rng.uniform(1, 5, half), position=points[:half],
-                      velocity=rng.normal(size=(half, 3)))
+    scene.add_spheres(
+        rng.uniform(0.08, 0.1, half),
+        mass=rng.uniform(1, 5, half),
+        position=points[:half],
+        velocity=rng.normal(size=(half, 3)),
+    )
     q = rng.normal(size=(bodies - half, 4))
-    scene.add_boxes((0.11, 0.1, 0.09), mass=rng.uniform(1, 5, bodies - half), position=points[half:],
-                    orientation=q / np.linalg.norm(q, axis=1)[:, None], velocity=rng.normal(size=(bodies - half, 3)))
+    scene.add_boxes(
+        (0.11, 0.1, 0.09),
+        mass=rng.uniform(1, 5, bodies - half),
+        position=points[half:],
+        orientation=q / np.linalg.norm(q, axis=1)[:, None],
+        velocity=rng.normal(size=(bodies - half, 3)),
+    )
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=5e-3), solver=tb.SolverAPGD(max_iterations=50))
     for _ in range(120):
         sim.step()
@@ -53,11 +62,11 @@ def test_jacobian_gives_relative_velocities(sim):
     rng = np.random.default_rng(2)
     v = rng.normal(size=(sim.model.body_count, 6))
     found = (problem.operator.jacobian() @ v.ravel()).reshape(-1, 3)
-    g = problem.operator.arrays.geometry
+    arrays = problem.operator.arrays
     for k in range(c.count):
         a, b = c.body_a[k], c.body_b[k]
-        relative = v[b, :3] + np.cross(v[b, 3:], g[12:15, k]) - v[a, :3] - np.cross(v[a, 3:], g[9:12, k])
-        frame = g[:9, k].reshape(3, 3)
+        relative = v[b, :3] + np.cross(v[b, 3:], arrays.arms[3:, k]) - v[a, :3] - np.cross(v[a, 3:], arrays.arms[:3, k])
+        frame = arrays.frame[:, k].reshape(3, 3)
         np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-13)
         assert np.linalg.det(frame) == pytest.approx(1.0)
         np.testing.assert_allclose(found[k], frame @ relative, atol=1e-12)
@@ -70,9 +79,13 @@ def test_diagonal_blocks(sim):
     problem.operator.diagonal_blocks(blocks)
     matrix = problem.operator.to_sparse().toarray()
     for k in range(n):
-        b = matrix[3 * k: 3 * k + 3, 3 * k: 3 * k + 3]
-        np.testing.assert_allclose(blocks[:, k], [b[0, 0], b[1, 1], b[2, 2], b[0, 1], b[0, 2], b[1, 2]], rtol=1e-10,
-                                   atol=1e-12 * np.abs(b).max())
+        b = matrix[3 * k : 3 * k + 3, 3 * k : 3 * k + 3]
+        np.testing.assert_allclose(
+            blocks[:, k],
+            [b[0, 0], b[1, 1], b[2, 2], b[0, 1], b[0, 2], b[1, 2]],
+            rtol=1e-10,
+            atol=1e-12 * np.abs(b).max(),
+        )
 
 
 @pytest.mark.parametrize("kind", ["contacts", "matrix"])

@@ -59,9 +59,15 @@ def test_the_nearer_body_hides_the_other():
 
 def test_compounds_follow_the_users_frame():
     builder = SceneBuilder()
-    builder.add_body([Placed(Sphere(0.3), (1.5, 0, 0)), Placed(Sphere(0.3), (-1.5, 0, 0)),
-                      Placed(Box((0.5, 0.5, 0.5)), (0.5, 0.5, 2.0))], mass=1.0,
-                     orientation=(np.sqrt(0.5), 0, np.sqrt(0.5), 0))  # x points down, z along x
+    builder.add_body(
+        [
+            Placed(Sphere(0.3), (1.5, 0, 0)),
+            Placed(Sphere(0.3), (-1.5, 0, 0)),
+            Placed(Box((0.5, 0.5, 0.5)), (0.5, 0.5, 2.0)),
+        ],
+        mass=1.0,
+        orientation=(np.sqrt(0.5), 0, np.sqrt(0.5), 0),
+    )  # x points down, z along x
     picture = draw(builder, camera=level())
     scale = SIZE[1] / 2 / np.tan(np.deg2rad(15)) / 10.0
     middle = np.array([SIZE[1] / 2, SIZE[0] / 2])
@@ -79,13 +85,13 @@ def test_walls_on_the_cameras_side_are_glass():
     builder.add_body(Sphere(0.4), mass=1.0, position=(0, 0, 0.4))
     picture = draw(builder, camera=Camera(eye=(0, -8, 1.0), target=(0, 0, 0.4)), color_by=[0.0, 1.0])
     i, j = SIZE[1] // 2, SIZE[0] // 2
-    saturation = np.ptp(picture[i - 5:i + 5, j - 5:j + 5], axis=2)
+    saturation = np.ptp(picture[i - 5 : i + 5, j - 5 : j + 5], axis=2)
     assert saturation.mean() > 30
     hidden = SceneBuilder()
     hidden.add_static(Box((3, 1, 3)), position=(0, -3, 0))  # a block, no plate
     hidden.add_body(Sphere(0.4), mass=1.0, position=(0, 0, 0.4))
     picture = draw(hidden, camera=Camera(eye=(0, -8, 1.0), target=(0, 0, 0.4)), color_by=[0.0, 1.0])
-    assert np.ptp(picture[i - 5:i + 5, j - 5:j + 5], axis=2).mean() < 15
+    assert np.ptp(picture[i - 5 : i + 5, j - 5 : j + 5], axis=2).mean() < 15
 
 
 def test_floor_has_checkers_and_shadow():
@@ -107,8 +113,7 @@ def test_auto_camera_holds_everything_and_far_from_the_origin():
         model = builder.build()
         pose = model.user_pose(model.initial)
         picture = render(model, *pose, size=SIZE).astype(int)
-        edge = np.concatenate([np.ptp(picture[[0, -1]], axis=1).ravel(),
-                               (picture[:, 0] - picture[:, -1]).ravel()])
+        edge = np.concatenate([np.ptp(picture[[0, -1]], axis=1).ravel(), (picture[:, 0] - picture[:, -1]).ravel()])
         assert np.abs(edge).max() <= 2  # plain sky all around
         assert (np.abs(picture - picture[:, :1]).max(axis=2) > 20).mean() > 0.03
         assert auto_camera(model, *pose, size=SIZE).eye[2] > offset + 2
@@ -125,8 +130,9 @@ def test_a_thousand_spheres_are_quick_and_files_can_be_drawn(tmp_path):
     assert time.process_time() - start < 12.0
     assert first.shape == (720, 960, 3) and first.dtype == np.uint8
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
-    with TrajectoryWriter(tmp_path / "run.h5", model=model, fields=("position", "orientation"),
-                          report_columns=(), attributes={}) as writer:
+    with TrajectoryWriter(
+        tmp_path / "run.h5", model=model, fields=("position", "orientation"), report_columns=(), attributes={}
+    ) as writer:
         writer.append_frame(model.initial)
     with Trajectory(tmp_path / "run.h5") as t:
         again = render(t.model, t.read("position", 0), t.read("orientation", 0))
@@ -154,8 +160,14 @@ def test_plot_draws_the_columns_that_exist(tmp_path):
 
     t = np.linspace(0, 1, 50)
     few = {"time": t, "contacts": 10 * t}
-    many = few | {"kinetic_energy": 1 - t, "potential_energy": t, "natural_map": 10 ** (-8 * t), "iterations": t,
-                  "largest_overlap": np.zeros(50), "certificate_energy": np.zeros(50)}
+    many = few | {
+        "kinetic_energy": 1 - t,
+        "potential_energy": t,
+        "natural_map": 10 ** (-8 * t),
+        "iterations": t,
+        "largest_overlap": np.zeros(50),
+        "certificate_energy": np.zeros(50),
+    }
     plot_reports(few, tmp_path / "few.png", title="few")
     plot_reports(many, tmp_path / "many.png", title="many")
     assert imread(tmp_path / "many.png").shape[0] > 2 * imread(tmp_path / "few.png").shape[0]

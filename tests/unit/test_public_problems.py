@@ -7,8 +7,16 @@ import scipy.sparse as sp
 import tumble as tb
 from tumble.problem.cone_problem import contact_first
 
-SMALL = ["Box_Stacks-i0122-82-5", "Capsules-i100-1090", "NESpheres_10_1", "Rover1041", "KaplasTower-i1061-4",
-         "spheres-in-a-box-98-i10000-256-10", "gfc2d_granularflowonwall_00069_00350", "FrictionContactProblem00237"]
+SMALL = [
+    "Box_Stacks-i0122-82-5",
+    "Capsules-i100-1090",
+    "NESpheres_10_1",
+    "Rover1041",
+    "KaplasTower-i1061-4",
+    "spheres-in-a-box-98-i10000-256-10",
+    "gfc2d_granularflowonwall_00069_00350",
+    "FrictionContactProblem00237",
+]
 
 
 def load(path):
@@ -25,8 +33,13 @@ def load(path):
             matrix = sp.csc_matrix((x, i, p), shape=(m, n)).tocsr()
         else:
             matrix = sp.coo_matrix((x[:nz], (i[:nz], p[:nz])), shape=(m, n)).tocsr()
-        return ((matrix + matrix.T) * 0.5, g["vectors/q"][()], g["vectors/mu"][()], int(g["spacedim"][0]),
-                file["reference/ccp_u"][()])
+        return (
+            (matrix + matrix.T) * 0.5,
+            g["vectors/q"][()],
+            g["vectors/mu"][()],
+            int(g["spacedim"][0]),
+            file["reference/ccp_u"][()],
+        )
 
 
 @pytest.mark.parametrize("name", SMALL)

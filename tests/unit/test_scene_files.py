@@ -138,47 +138,59 @@ def test_every_table_reaches_the_model(tmp_path):
 
 
 def test_a_shape_without_material_gets_the_default(tmp_path):
-    model = load_scene(write(tmp_path, """
+    model = load_scene(
+        write(
+            tmp_path,
+            """
         material = [{name = "a"}]
         [[body]]
         mass = 1
         shapes = [{type = "sphere", radius = 1, material = "a"}, {type = "sphere", radius = 2}]
-    """)).model
+    """,
+        )
+    ).model
     assert [model.materials[i].name for i in model.shape_material] == ["a", "default"]
 
 
 BALL = 'shape = {type = "sphere", radius = 1}'
 
 
-@pytest.mark.parametrize("text, place, words", [
-    (f"[[body]]\nmass = 1\n{BALL}\n[[body]]\nfrction = 0.3\n{BALL}",
-     "body[1].frction", ["unknown key", "0.3"]),
-    (f"[[body]]\nmas = 1\n{BALL}", "body[0].mas", ["Did you mean 'mass'?", "(got 1)"]),
-    ("[[boddy]]\nmass = 1", "boddy", ["Did you mean 'body'?"]),
-    (f'[[body]]\nmass = "1"\n{BALL}', "body[0].mass", ["number", "'1'", "without quotes"]),
-    (f"[[body]]\nmass = true\n{BALL}", "body[0].mass", ["number", "True"]),
-    (f"[[body]]\nmass = nan\n{BALL}", "body[0].mass", ["finite"]),
-    (f"[[body]]\nmass = -1\n{BALL}", "body[0]: add_body.mass", ["must be > 0", "-1"]),
-    ('[[body]]\nmass = 1\nshape = {type = "sphere"}', "body[0].shape.radius", ["is required"]),
-    ('[[body]]\nmass = 1\nshape = {type = "sphere", radios = 1}', "body[0].shape.radios", ["'radius'"]),
-    ('[[body]]\nmass = 1\nshape = {type = "cone"}', "body[0].shape", ["'sphere'"]),
-    ('[[body]]\nmass = 1\nshapes = [{type = "box", size = [1, 1]}]', "body[0].shapes[0].size", ["3 items"]),
-    (f'[[body]]\nkind = "static"\nmass = 1\n{BALL}', "body[0]: mass", ["static"]),
-    ("[[body]]\nmass = 1", "body[0]: shape", ["neither"]),
-    (f'[[body]]\nmass = 1\nmaterial = "x"\n{BALL}', "body[0]", ["unknown material"]),
-    (f"[[body]]\nmass = 1\norientation = [2, 0, 0, 0]\n{BALL}", "body[0]", ["unit quaternion"]),
-    ("[[spheres]]\nradius = 1\nmass = 1", "spheres[0]: position", ["packing"]),
-    ('[[spheres]]\nradius = 1\nmass = 1\n'
-     'packing = {kind = "grid", shape = [1, 1, 1], spacing = 3, count = 2}',
-     "spheres[0]: packing.count", ["<= 1"]),
-    ('[[spheres]]\nradius = 1\nmass = 1\npacking = {kind = "grid", shap = [1, 1, 1], spacing = 3}',
-     "spheres[0].packing.shap", ["'shape'"]),
-    (f"[[body]]\nmass = 1\n{BALL}\n[step]\ndt = -1", "step: StepOptions.dt", ["must be > 0"]),
-    (f'[[body]]\nmass = 1\n{BALL}\n[step]\ndt = 1\nlaw = "columb"', "step.law", ["'coulomb'", "columb"]),
-    (f"[[body]]\nmass = 1\n{BALL}\n[solver]\ntolerence = 1", "solver.tolerence", ["'tolerance'"]),
-    (f"[[body]]\nmass = 1\n{BALL}\n[run]\nuntil = 0", "run.until", ["greater than 0"]),
-    ("", "scene", ["at least one body"]),
-])
+@pytest.mark.parametrize(
+    "text, place, words",
+    [
+        (f"[[body]]\nmass = 1\n{BALL}\n[[body]]\nfrction = 0.3\n{BALL}", "body[1].frction", ["unknown key", "0.3"]),
+        (f"[[body]]\nmas = 1\n{BALL}", "body[0].mas", ["Did you mean 'mass'?", "(got 1)"]),
+        ("[[boddy]]\nmass = 1", "boddy", ["Did you mean 'body'?"]),
+        (f'[[body]]\nmass = "1"\n{BALL}', "body[0].mass", ["number", "'1'", "without quotes"]),
+        (f"[[body]]\nmass = true\n{BALL}", "body[0].mass", ["number", "True"]),
+        (f"[[body]]\nmass = nan\n{BALL}", "body[0].mass", ["finite"]),
+        (f"[[body]]\nmass = -1\n{BALL}", "body[0]: add_body.mass", ["must be > 0", "-1"]),
+        ('[[body]]\nmass = 1\nshape = {type = "sphere"}', "body[0].shape.radius", ["is required"]),
+        ('[[body]]\nmass = 1\nshape = {type = "sphere", radios = 1}', "body[0].shape.radios", ["'radius'"]),
+        ('[[body]]\nmass = 1\nshape = {type = "cone"}', "body[0].shape", ["'sphere'"]),
+        ('[[body]]\nmass = 1\nshapes = [{type = "box", size = [1, 1]}]', "body[0].shapes[0].size", ["3 items"]),
+        (f'[[body]]\nkind = "static"\nmass = 1\n{BALL}', "body[0]: mass", ["static"]),
+        ("[[body]]\nmass = 1", "body[0]: shape", ["neither"]),
+        (f'[[body]]\nmass = 1\nmaterial = "x"\n{BALL}', "body[0]", ["unknown material"]),
+        (f"[[body]]\nmass = 1\norientation = [2, 0, 0, 0]\n{BALL}", "body[0]", ["unit quaternion"]),
+        ("[[spheres]]\nradius = 1\nmass = 1", "spheres[0]: position", ["packing"]),
+        (
+            '[[spheres]]\nradius = 1\nmass = 1\npacking = {kind = "grid", shape = [1, 1, 1], spacing = 3, count = 2}',
+            "spheres[0]: packing.count",
+            ["<= 1"],
+        ),
+        (
+            '[[spheres]]\nradius = 1\nmass = 1\npacking = {kind = "grid", shap = [1, 1, 1], spacing = 3}',
+            "spheres[0].packing.shap",
+            ["'shape'"],
+        ),
+        (f"[[body]]\nmass = 1\n{BALL}\n[step]\ndt = -1", "step: StepOptions.dt", ["must be > 0"]),
+        (f'[[body]]\nmass = 1\n{BALL}\n[step]\ndt = 1\nlaw = "columb"', "step.law", ["'coulomb'", "columb"]),
+        (f"[[body]]\nmass = 1\n{BALL}\n[solver]\ntolerence = 1", "solver.tolerence", ["'tolerance'"]),
+        (f"[[body]]\nmass = 1\n{BALL}\n[run]\nuntil = 0", "run.until", ["greater than 0"]),
+        ("", "scene", ["at least one body"]),
+    ],
+)
 def test_mistakes_name_file_place_and_value(tmp_path, text, place, words):
     path = write(tmp_path, text)
     with pytest.raises(SceneError) as caught:
@@ -222,15 +234,18 @@ def test_python_scene(tmp_path):
     assert (scene.until, scene.save_every) == (1.5, None)
 
 
-@pytest.mark.parametrize("extra, words", [
-    ("", ["line 12", "NameError", "MASS"]),
-    ("MASS = -1", ["line 12", "add_body.mass", "must be > 0"]),
-    ("MASS = ", ["line 14", "SyntaxError"]),
-    ("MASS = 1; STEP = dict(dtt=1)", ["STEP.dtt", "'dt'"]),
-    ("MASS = 1; UNTIL = 'x'", ["UNTIL", "number"]),
-    ("MASS = 1\ndef build(): pass", ["build()", "must return a Model", "NoneType"]),
-    ("MASS = 1; del build", ["defines build()"]),
-])
+@pytest.mark.parametrize(
+    "extra, words",
+    [
+        ("", ["line 12", "NameError", "MASS"]),
+        ("MASS = -1", ["line 12", "add_body.mass", "must be > 0"]),
+        ("MASS = ", ["line 14", "SyntaxError"]),
+        ("MASS = 1; STEP = dict(dtt=1)", ["STEP.dtt", "'dt'"]),
+        ("MASS = 1; UNTIL = 'x'", ["UNTIL", "number"]),
+        ("MASS = 1\ndef build(): pass", ["build()", "must return a Model", "NoneType"]),
+        ("MASS = 1; del build", ["defines build()"]),
+    ],
+)
 def test_python_mistakes(tmp_path, extra, words):
     write(tmp_path, "RADIUS = 0.25", "helper_of_scene.py")
     path = write(tmp_path, PYTHON + extra, "scene.py")

@@ -65,7 +65,8 @@ def test_stops_on_what_it_was_asked_for(scaling, stop):
     problem = tb.ConeProblem.from_matrix(matrix, bias, mu)
     for law in Law:
         solution = make_solver("apgd", tolerance=1e-7, stop=stop, scaling=scaling, max_iterations=50000).solve(
-            problem, law=law)
+            problem, law=law
+        )
         r = solution.residuals
         assert solution.converged
         if stop == Stop.NATURAL_MAP:

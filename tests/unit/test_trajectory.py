@@ -24,8 +24,13 @@ COLUMNS = ("time", "kinetic_energy")
 def scene(spheres=3):
     builder = SceneBuilder()
     builder.add_static(HalfSpace(), name="floor")
-    builder.add_body([Placed(Sphere(0.1), (0.3, 0, 0)), Placed(Box((0.1, 0.2, 0.3)))], density=10.0,
-                     name="odd", position=(0, 0, 1), orientation=rotation.from_axis_angle((1, 2, 3), 0.7))
+    builder.add_body(
+        [Placed(Sphere(0.1), (0.3, 0, 0)), Placed(Box((0.1, 0.2, 0.3)))],
+        density=10.0,
+        name="odd",
+        position=(0, 0, 1),
+        orientation=rotation.from_axis_angle((1, 2, 3), 0.7),
+    )
     builder.add_spheres(0.1, position=np.arange(3.0 * spheres).reshape(-1, 3), density=1.0, name="balls")
     return builder.build()
 
@@ -36,15 +41,26 @@ def state_at(model, step):
     q = rng.normal(size=(n, 4))
     keys = np.arange(step)
     memory = ContactMemory(keys, keys + 1, 7 * keys, rng.normal(size=(3, step)))
-    return State(0.1 * step, step, rng.normal(size=(n, 3)), q / np.linalg.norm(q, axis=1, keepdims=True),
-                 rng.normal(size=(n, 3)), rng.normal(size=(n, 3)), memory)
+    return State(
+        0.1 * step,
+        step,
+        rng.normal(size=(n, 3)),
+        q / np.linalg.norm(q, axis=1, keepdims=True),
+        rng.normal(size=(n, 3)),
+        rng.normal(size=(n, 3)),
+        memory,
+    )
 
 
 def contacts_at(step):
     k = step % 3
     rng = np.random.default_rng(step)
-    return {"body_a": np.zeros(k, int), "body_b": np.arange(k), "gap": rng.normal(size=k),
-            **{name: rng.normal(size=(k, 3)) for name in ("point", "normal", "force")}}
+    return {
+        "body_a": np.zeros(k, int),
+        "body_b": np.arange(k),
+        "gap": rng.normal(size=k),
+        **{name: rng.normal(size=(k, 3)) for name in ("point", "normal", "force")},
+    }
 
 
 def append(writer, model, step):
@@ -71,8 +87,13 @@ def check(trajectory, model, steps):
 
 
 def make(path, model, steps, finished=True):
-    writer = TrajectoryWriter(path, model=model, fields=FIELDS, report_columns=COLUMNS,
-                              attributes={"tumble_version": "0", "dt": 0.1, "seed": 3})
+    writer = TrajectoryWriter(
+        path,
+        model=model,
+        fields=FIELDS,
+        report_columns=COLUMNS,
+        attributes={"tumble_version": "0", "dt": 0.1, "seed": 3},
+    )
     for step in steps:
         append(writer, model, step)
     writer.close(finished=finished)
@@ -94,9 +115,10 @@ def test_round_trip(tmp_path):
 
 def test_reader_beside_a_writer_and_unfinished_exit(tmp_path):
     model, path = scene(), tmp_path / "run.h5"
-    with pytest.raises(KeyboardInterrupt), TrajectoryWriter(
-        path, model=model, fields=FIELDS, report_columns=COLUMNS, attributes={}
-    ) as writer:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        TrajectoryWriter(path, model=model, fields=FIELDS, report_columns=COLUMNS, attributes={}) as writer,
+    ):
         append(writer, model, 1)
         writer.append_report((99.0, 99.0))
         with Trajectory(path) as t:
@@ -175,7 +197,6 @@ def test_killed_writer(tmp_path, delay):
         assert t.finished
 
 
-
 def test_missing_foreign_and_truncated_files(tmp_path):
     import h5py
 
@@ -223,7 +244,7 @@ def test_damaged_checkpoints(tmp_path):
     write_checkpoint(path, state, attributes={})
     data = path.read_bytes()
     spot = data.index(state.position.tobytes()) + 3
-    path.write_bytes(data[:spot] + bytes([data[spot] ^ 1]) + data[spot + 1:])
+    path.write_bytes(data[:spot] + bytes([data[spot] ^ 1]) + data[spot + 1 :])
     with pytest.raises(FileError, match="hash"):
         read_checkpoint(path)
     path.write_bytes(data[: len(data) // 2])

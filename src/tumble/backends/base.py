@@ -25,7 +25,8 @@ class ContactArrays(NamedTuple):
     count: int
     body_a: np.ndarray  # (cap,) int32
     body_b: np.ndarray  # (cap,) int32
-    geometry: np.ndarray  # (15, cap): n, u, w (scaled where the problem is), arm_a, arm_b
+    frame: np.ndarray  # (9, cap): n, u, w (scaled where the problem is)
+    arms: np.ndarray  # (6, cap): from the centres of mass of A and B to the point
     slot_a: np.ndarray  # (cap,) int32: entry of side A; the last entry is a dump for bodies that cannot move
     slot_b: np.ndarray  # (cap,) int32
     entry_start: np.ndarray  # (bodies + 1,) int64

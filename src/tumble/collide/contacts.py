@@ -42,4 +42,4 @@ class Contacts:
 
 def grown(count: int) -> int:
     """Capacity to ask for when `count` is needed."""
-    return max(64, count + count // 4)
+    return max(64, count + count // 8)

@@ -13,9 +13,18 @@ from .base import Experiment, Job, SettingInfo, make_settings
 
 __all__ = ["EXPERIMENTS", "Experiment", "describe", "run_experiment"]
 
-EXPERIMENTS: dict[str, Experiment] = {name: Experiment(name) for name in (
-    "ball-2d", "ball-roll", "box-slide", "incline-slide", "incline-stop", "fill", "compact",
-)}
+EXPERIMENTS: dict[str, Experiment] = {
+    name: Experiment(name)
+    for name in (
+        "ball-2d",
+        "ball-roll",
+        "box-slide",
+        "incline-slide",
+        "incline-stop",
+        "fill",
+        "compact",
+    )
+}
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
 
 
@@ -52,7 +61,10 @@ def run_experiment(
     metrics = {key: float(value) for key, value in module.run(values, job).items()}
     for key, value in metrics.items():
         if not math.isfinite(value):
-            raise ExperimentError(message(f"experiment {name}: metric {key}", "must be finite", value,
-                                          "Go back towards the default settings."))
+            raise ExperimentError(
+                message(
+                    f"experiment {name}: metric {key}", "must be finite", value, "Go back towards the default settings."
+                )
+            )
     (job.out / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
     return metrics

@@ -79,8 +79,14 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         problem = tb.ConeProblem.from_matrix(np.diag(land.n), land.r, [s.friction], dim=2)
         solution = tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations).solve(problem, law=law)
         if job.strict and not solution.converged:
-            raise NotConvergedError(message(f"experiment ball-2d ({law})", "the solver must reach its tolerance",
-                                            solution.residuals.natural_map, solution.status.advice + "."))
+            raise NotConvergedError(
+                message(
+                    f"experiment ball-2d ({law})",
+                    "the solver must reach its tolerance",
+                    solution.residuals.natural_map,
+                    solution.status.advice + ".",
+                )
+            )
         found[law] = tuple(float(g) for g in solution.impulse[:2, 0])
         for i, part in enumerate(("normal", "tangential")):
             metrics[f"{law}_{part}"] = found[law][i]
@@ -115,13 +121,31 @@ def draw(land: Landscape, found: dict[str, tuple[float, float]], exact: tuple[fl
         if lines != "qp":
             relaxed = lines == "relaxed dvi"
             raised = land.mu * np.abs(land.tangential_velocity(column)) if relaxed else 0.0 * column
-            axis.plot((raised - land.r[0]) / land.n[0], column, color="black", linestyle=":", linewidth=1.4,
-                      label=r"$u_n = \mu |u_t|$" if relaxed else r"$u_n = 0$")
-        axis.plot(*exact, "o", markersize=10, markerfacecolor="none", markeredgecolor=COLORS["coulomb"],
-                  markeredgewidth=1.5, label="exact Coulomb")
+            axis.plot(
+                (raised - land.r[0]) / land.n[0],
+                column,
+                color="black",
+                linestyle=":",
+                linewidth=1.4,
+                label=r"$u_n = \mu |u_t|$" if relaxed else r"$u_n = 0$",
+            )
+        axis.plot(
+            *exact,
+            "o",
+            markersize=10,
+            markerfacecolor="none",
+            markeredgecolor=COLORS["coulomb"],
+            markeredgewidth=1.5,
+            label="exact Coulomb",
+        )
         axis.plot(*found[law], "x", markersize=8, color=COLORS["coulomb"], markeredgewidth=1.8, label="solution")
-        axis.set(xlim=(gn.min(), gn.max()), ylim=(-height, height), title=title,
-                 xlabel=r"normal impulse $\gamma_n$ [N s]", ylabel=r"tangential impulse $\gamma_t$ [N s]")
+        axis.set(
+            xlim=(gn.min(), gn.max()),
+            ylim=(-height, height),
+            title=title,
+            xlabel=r"normal impulse $\gamma_n$ [N s]",
+            ylabel=r"tangential impulse $\gamma_t$ [N s]",
+        )
         axis.legend(fontsize=7, loc="upper left")
         tidy(axis)
     save_figure(figure, out / "contours.png")

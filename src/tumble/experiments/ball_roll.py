@@ -39,9 +39,14 @@ class Settings(BaseSettings):
     def check(self, where: str) -> None:
         """The ball must have time to roll."""
         if self.duration < self.transition_time + 2.0 * max(self.dt):
-            raise ExperimentError(message(
-                f"{where}: duration", f"must exceed the start of rolling at {self.transition_time:g} s by two steps",
-                self.duration, "Simulate longer, or raise friction or lower speed."))
+            raise ExperimentError(
+                message(
+                    f"{where}: duration",
+                    f"must exceed the start of rolling at {self.transition_time:g} s by two steps",
+                    self.duration,
+                    "Simulate longer, or raise friction or lower speed.",
+                )
+            )
 
 
 def build(s: Settings) -> tuple[tb.Model, int]:
@@ -49,8 +54,14 @@ def build(s: Settings) -> tuple[tb.Model, int]:
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, -s.gravity))
     material = scene.add_material(tb.Material(friction=s.friction))
     scene.add_static(tb.HalfSpace(), material=material, name="floor")
-    ball = scene.add_body(tb.Sphere(s.radius), mass=s.mass, material=material, position=(0.0, 0.0, s.radius),
-                          velocity=(s.speed, 0.0, 0.0), name="ball")
+    ball = scene.add_body(
+        tb.Sphere(s.radius),
+        mass=s.mass,
+        material=material,
+        position=(0.0, 0.0, s.radius),
+        velocity=(s.speed, 0.0, 0.0),
+        name="ball",
+    )
     return scene.build(), ball
 
 
@@ -72,8 +83,11 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     """Both laws, every step size."""
     model, ball = build(s)
     solver = tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations)
-    tracks = {(law, dt): track_body(job, model, ball, until=s.duration, solver=solver,
-                                    options=tb.StepOptions(dt=dt, law=law)) for law in LAWS for dt in s.dt}
+    tracks = {
+        (law, dt): track_body(job, model, ball, until=s.duration, solver=solver, options=tb.StepOptions(dt=dt, law=law))
+        for law in LAWS
+        for dt in s.dt
+    }
     metrics = {"transition_time_exact": s.transition_time, "final_speed_exact": 5.0 * s.speed / 7.0}
     for law in LAWS:
         metrics |= by_step_size({dt: measure(s, tracks[law, dt], law) for dt in s.dt})
@@ -98,8 +112,20 @@ def draw(s: Settings, tracks: dict[tuple[str, float], Track], job: Job) -> None:
     )
     panels = []
     for label, key, values in rows:
-        panels.append([Panel(label, title=law if key == "speed" else "", curves=[
-            *(Curve(f"h = {dt:g} s", tracks[law, dt].time, values(tracks[law, dt]), COLORS[law], line)
-              for dt, line in zip(s.dt, LINES)),
-            Curve("exact", time, exact[key], COLORS["exact"], ":")]) for law in ("relaxed", "coulomb")])
+        panels.append(
+            [
+                Panel(
+                    label,
+                    title=law if key == "speed" else "",
+                    curves=[
+                        *(
+                            Curve(f"h = {dt:g} s", tracks[law, dt].time, values(tracks[law, dt]), COLORS[law], line)
+                            for dt, line in zip(s.dt, LINES)
+                        ),
+                        Curve("exact", time, exact[key], COLORS["exact"], ":"),
+                    ],
+                )
+                for law in ("relaxed", "coulomb")
+            ]
+        )
     draw_panels(job.out / "ball_roll.png", panels, title="Ball: from sliding to rolling")

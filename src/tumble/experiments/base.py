@@ -36,15 +36,17 @@ class SettingInfo(NamedTuple):
     text: str
 
 
-def setting(default: Any, text: str, *, unit: str = "", quick: Any = None, choices: tuple[str, ...] = (),
-            **bounds: float) -> Any:
+def setting(
+    default: Any, text: str, *, unit: str = "", quick: Any = None, choices: tuple[str, ...] = (), **bounds: float
+) -> Any:
     """A field of `Settings`. The default's type is the setting's: a float, an int, a text or a tuple of floats.
 
     quick: default of the quick version, if another. bounds: above, at_least, at_most, as in `checks.number`.
     """
     quick = default if quick is None else quick
-    return field(default=default, metadata={"text": text, "unit": unit, "quick": quick, "choices": choices,
-                                            "bounds": bounds})
+    return field(
+        default=default, metadata={"text": text, "unit": unit, "quick": quick, "choices": choices, "bounds": bounds}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +76,10 @@ class Experiment:
     @property
     def settings(self) -> list[SettingInfo]:
         """What `--set` changes."""
-        return [SettingInfo(f.name, f.default, f.metadata["quick"], f.metadata["unit"], f.metadata["text"])
-                for f in fields(self.module.Settings)]
+        return [
+            SettingInfo(f.name, f.default, f.metadata["quick"], f.metadata["unit"], f.metadata["text"])
+            for f in fields(self.module.Settings)
+        ]
 
 
 def make_settings(name: str, kind: type[Settings], *, quick: bool, given: Mapping[str, object]) -> Settings:
@@ -83,8 +87,9 @@ def make_settings(name: str, kind: type[Settings], *, quick: bool, given: Mappin
     known = {f.name: f for f in fields(kind)}
     for key in given:
         if key not in known:
-            raise ExperimentError(message(f"experiment {name}", "unknown setting", repr(key),
-                                          checks.nearest(key, known)))
+            raise ExperimentError(
+                message(f"experiment {name}", "unknown setting", repr(key), checks.nearest(key, known))
+            )
     values = {f.name: f.metadata["quick"] if quick else f.default for f in known.values()}
     for key, value in given.items():
         values[key] = _value(f"experiment {name}: {key}", value, known[key].default, known[key].metadata)
@@ -142,8 +147,7 @@ class Job:
     progress: bool | None
     strict: bool
 
-    def simulate(self, model: Model, *, until: float, observe: Observer, **rest: Any
-                 ) -> tuple[Simulation, RunResult]:
+    def simulate(self, model: Model, *, until: float, observe: Observer, **rest: Any) -> tuple[Simulation, RunResult]:
         """Run a model to the time `until` [s]; the observer is called after every step. rest: options and solver."""
         sim = ObservedSimulation(model, observe=observe, threads=self.threads, **rest)
         return sim, sim.run(until=until, progress=self.progress, strict=self.strict)

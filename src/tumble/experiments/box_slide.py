@@ -25,8 +25,11 @@ class Settings(CubeSettings):
 def run(s: Settings, job: Job) -> dict[str, float]:
     """Both laws, every step size."""
     time = stopping_time(s, "experiment box-slide", angle=0.0, speed=s.speed, duration=s.duration)
-    slides = {(law, dt): slide_cube(s, job, angle=0.0, speed=s.speed, duration=s.duration, dt=dt, law=law)
-              for law in LAWS for dt in s.dt}
+    slides = {
+        (law, dt): slide_cube(s, job, angle=0.0, speed=s.speed, duration=s.duration, dt=dt, law=law)
+        for law in LAWS
+        for dt in s.dt
+    }
     metrics = {"stop_time_exact": time, "stop_distance_exact": 0.5 * s.speed * time}
     for law in LAWS:
         found = {}
@@ -41,6 +44,11 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         metrics |= by_step_size(found)
     t = np.linspace(0.0, s.duration, 401)
     part = np.minimum(t / time, 1.0)
-    draw_slides(job, "box_slide", "Cube on a floor", slides,
-                (t, s.speed * time * part * (1.0 - 0.5 * part), s.speed * (1.0 - part)))
+    draw_slides(
+        job,
+        "box_slide",
+        "Cube on a floor",
+        slides,
+        (t, s.speed * time * part * (1.0 - 0.5 * part), s.speed * (1.0 - part)),
+    )
     return metrics

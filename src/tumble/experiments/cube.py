@@ -54,25 +54,50 @@ def slide_cube(s: CubeSettings, job: Job, *, angle: float, speed: float, duratio
     material = scene.add_material(tb.Material(friction=s.friction))
     scene.add_static(tb.HalfSpace(tuple(normal)), material=material, name="slope")
     cube = scene.add_body(
-        tb.Box((s.side, s.side, s.side)), mass=s.mass, material=material, position=0.5 * s.side * normal,
-        orientation=rotation.from_axis_angle((0.0, 1.0, 0.0), tilt), velocity=speed * down, name="cube")
-    track = track_body(job, scene.build(), cube, until=duration, options=tb.StepOptions(dt=dt, law=law),
-                       solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations))
-    return Slide(track.time, (track.position - track.position[0]) @ down, track.velocity @ down,
-                 track.velocity @ normal, track)
+        tb.Box((s.side, s.side, s.side)),
+        mass=s.mass,
+        material=material,
+        position=0.5 * s.side * normal,
+        orientation=rotation.from_axis_angle((0.0, 1.0, 0.0), tilt),
+        velocity=speed * down,
+        name="cube",
+    )
+    track = track_body(
+        job,
+        scene.build(),
+        cube,
+        until=duration,
+        options=tb.StepOptions(dt=dt, law=law),
+        solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
+    )
+    return Slide(
+        track.time, (track.position - track.position[0]) @ down, track.velocity @ down, track.velocity @ normal, track
+    )
 
 
 def stopping_time(s: CubeSettings, where: str, *, angle: float, speed: float, duration: float) -> float:
     """Closed form [s] for a speed down the slope [m/s] (negative: up); raises if it does not stop in time."""
     tilt = radians(angle)
     if s.friction <= tan(tilt):
-        raise ExperimentError(message(f"{where}: friction", f"must exceed tan(angle) = {tan(tilt):.4g} for a stop",
-                                      s.friction, "Raise friction or lower the angle."))
+        raise ExperimentError(
+            message(
+                f"{where}: friction",
+                f"must exceed tan(angle) = {tan(tilt):.4g} for a stop",
+                s.friction,
+                "Raise friction or lower the angle.",
+            )
+        )
     uphill = -1.0 if speed < 0.0 else 1.0
     time = abs(speed) / (s.gravity * (s.friction * cos(tilt) - uphill * sin(tilt)))
     if duration < time + 2.0 * max(s.dt):
-        raise ExperimentError(message(f"{where}: duration", f"must exceed the stop at {time:g} s by two steps",
-                                      duration, "Simulate longer, raise friction or lower speed."))
+        raise ExperimentError(
+            message(
+                f"{where}: duration",
+                f"must exceed the stop at {time:g} s by two steps",
+                duration,
+                "Simulate longer, raise friction or lower speed.",
+            )
+        )
     return time
 
 
@@ -85,16 +110,36 @@ def measure_stop(slide: Slide) -> dict[str, float]:
     return {"stop_time": slide.time[stop], "stop_distance": abs(slide.travel[stop]), "creep_speed": speed[stop:].max()}
 
 
-def draw_slides(job: Job, name: str, title: str, slides: dict[tuple[str, float], Slide],
-                exact: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+def draw_slides(
+    job: Job,
+    name: str,
+    title: str,
+    slides: dict[tuple[str, float], Slide],
+    exact: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
     """Travel, speed and lift-off speed over time, a column for each law. exact: time, travel, speed."""
     time, travel, speed = exact
-    rows = (("distance along the plane [m]", travel, "travel"), ("speed along the plane [m/s]", speed, "speed"),
-            ("speed away from the plane [m/s]", 0.0 * time, "lift_speed"))
+    rows = (
+        ("distance along the plane [m]", travel, "travel"),
+        ("speed along the plane [m/s]", speed, "speed"),
+        ("speed away from the plane [m/s]", 0.0 * time, "lift_speed"),
+    )
     steps = sorted({dt for _, dt in slides})
-    panels = [[Panel(label, title=law if field == "travel" else "", curves=[
-        *(Curve(f"h = {dt:g} s", slides[law, dt].time, getattr(slides[law, dt], field), COLORS[law], line)
-          for dt, line in zip(steps, LINES)),
-        Curve("exact", time, values, COLORS["exact"], ":")]) for law in ("relaxed", "coulomb")]
-        for label, values, field in rows]
+    panels = [
+        [
+            Panel(
+                label,
+                title=law if field == "travel" else "",
+                curves=[
+                    *(
+                        Curve(f"h = {dt:g} s", slides[law, dt].time, getattr(slides[law, dt], field), COLORS[law], line)
+                        for dt, line in zip(steps, LINES)
+                    ),
+                    Curve("exact", time, values, COLORS["exact"], ":"),
+                ],
+            )
+            for law in ("relaxed", "coulomb")
+        ]
+        for label, values, field in rows
+    ]
     draw_panels(job.out / f"{name}.png", panels, title=title)

@@ -30,7 +30,7 @@ class Settings(BaseSettings):
 
     The paper stops at a residual of 1e-5 m/s, a sum over all contacts divided by their number: single contacts may be
     off by far more, and the largest complementarity error is then only 50 times below the relaxed one's. The natural
-    map at 1e-5 keeps every contact close: a factor of several hundred at twice the cost.
+    map at 1e-5 keeps every contact close: a factor of several hundred.
     """
 
     spheres: int = setting(1000, "number of spheres", quick=200, at_least=1)
@@ -61,8 +61,14 @@ class Settings(BaseSettings):
         """The container must hold a sphere."""
         least = (2.0 + 2.0 * JITTER) * self.radius
         if self.side < least:
-            raise ExperimentError(message(f"{where}: side", f"must be >= {least:g} m, for one sphere with its jitter",
-                                          self.side, "Enlarge side or lower radius."))
+            raise ExperimentError(
+                message(
+                    f"{where}: side",
+                    f"must be >= {least:g} m, for one sphere with its jitter",
+                    self.side,
+                    "Enlarge side or lower radius.",
+                )
+            )
 
 
 class Filling(NamedTuple):
@@ -86,8 +92,13 @@ class Filling(NamedTuple):
 def build(s: Settings) -> tb.Model:
     """Container (body 0) and spheres on a grid, the lowest layer just above the floor."""
     scene, material = container(s)
-    points = tb.grid_points((s.columns, s.columns, s.layers), PITCH * s.radius, jitter=JITTER * s.radius, seed=s.seed,
-                            origin=(0.0, 0.0, (1.0 + JITTER) * s.radius))
+    points = tb.grid_points(
+        (s.columns, s.columns, s.layers),
+        PITCH * s.radius,
+        jitter=JITTER * s.radius,
+        seed=s.seed,
+        origin=(0.0, 0.0, (1.0 + JITTER) * s.radius),
+    )
     scene.add_spheres(s.radius, mass=s.mass, material=material, position=points[: s.spheres], name="spheres")
     return scene.build()
 
@@ -108,16 +119,20 @@ def simulate(s: Settings, job: Job, model: tb.Model, law: str, *, moments: tuple
 
     def picture(sim: tb.Simulation) -> None:
         speed = np.linalg.norm(sim.velocities(), axis=1)
-        pictures[len(force)] = (f"t = {sim.time:.3g} s, fastest {speed.max():.2g} m/s", render(
-            sim.model, sim.positions(), sim.orientations(), size=(480, 400), color_by=speed))
+        pictures[len(force)] = (
+            f"t = {sim.time:.3g} s, fastest {speed.max():.2g} m/s",
+            render(sim.model, sim.positions(), sim.orientations(), size=(480, 400), color_by=speed),
+        )
 
     def observe(sim: tb.Simulation, _: StepReport) -> None:
         force.append(sim.contact_forces().on("container"))
         if len(force) in pictures:
             picture(sim)
 
-    options = dict(options=tb.StepOptions(dt=s.dt, law=law),
-                   solver=tb.SolverAPGD(tolerance=s.tolerance, stop=s.stop, max_iterations=s.max_iterations))
+    options = dict(
+        options=tb.StepOptions(dt=s.dt, law=law),
+        solver=tb.SolverAPGD(tolerance=s.tolerance, stop=s.stop, max_iterations=s.max_iterations),
+    )
     if 0 in pictures:
         picture(tb.Simulation(model, **options))
     sim, result = job.simulate(model, until=s.duration, observe=observe, **options)
@@ -140,8 +155,16 @@ def simulate(s: Settings, job: Job, model: tb.Model, law: str, *, moments: tuple
     }
     if rest is not None:
         metrics["settle_time"] = r["time"][rest]
-    return Filling(r["time"], forces, r, metrics, [p for p in pictures.values() if p is not None], sim.positions(),
-                   sim.velocities(), sim.angular_velocities())
+    return Filling(
+        r["time"],
+        forces,
+        r,
+        metrics,
+        [p for p in pictures.values() if p is not None],
+        sim.positions(),
+        sim.velocities(),
+        sim.angular_velocities(),
+    )
 
 
 def compare(s: Settings, job: Job, model: tb.Model, *, name: str, title: str) -> dict[str, float]:
@@ -154,7 +177,8 @@ def compare(s: Settings, job: Job, model: tb.Model, *, name: str, title: str) ->
     metrics["impulse_balance_error"] = max(f.metrics["impulse_balance_error"] for f in runs.values())
     if metrics["max_complementarity_error_coulomb"] > 0.0:
         metrics["complementarity_error_ratio"] = (
-            metrics["max_complementarity_error_relaxed"] / metrics["max_complementarity_error_coulomb"])
+            metrics["max_complementarity_error_relaxed"] / metrics["max_complementarity_error_coulomb"]
+        )
     draw(job, runs, weight, name=name, title=title)
     return metrics
 
@@ -172,8 +196,9 @@ def draw(job: Job, runs: dict[str, Filling], weight: float, *, name: str, title:
     ends = runs["coulomb"].time[[0, -1]]
     force.curves.append(Curve("weight", ends, np.full(2, weight), COLORS["exact"], ":"))
     draw_panels(job.out / f"{name}.png", [[force, error, energy]], title=title)
-    draw_pictures(job.out / f"{name}_scene.png", runs["coulomb"].pictures,
-                  title=f"{title}, coulomb (blue: slow, red: fast)")
+    draw_pictures(
+        job.out / f"{name}_scene.png", runs["coulomb"].pictures, title=f"{title}, coulomb (blue: slow, red: fast)"
+    )
 
 
 def run(s: Settings, job: Job) -> dict[str, float]:

@@ -25,15 +25,28 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     tilt = radians(s.angle)
     exact = s.gravity * max(0.0, sin(tilt) - s.friction * cos(tilt))
     metrics = {"acceleration_exact": exact}
-    slides = {(law, dt): slide_cube(s, job, angle=s.angle, speed=0.0, duration=s.duration, dt=dt, law=law)
-              for law in LAWS for dt in s.dt}
+    slides = {
+        (law, dt): slide_cube(s, job, angle=s.angle, speed=0.0, duration=s.duration, dt=dt, law=law)
+        for law in LAWS
+        for dt in s.dt
+    }
     for law in LAWS:
-        metrics |= by_step_size({dt: {
-            f"acceleration_{law}": slides[law, dt].speed[-1] / slides[law, dt].time[-1],
-            f"max_vertical_speed_{law}": np.abs(slides[law, dt].lift_speed).max(),
-            f"unconverged_steps_{law}": slides[law, dt].track.unconverged,
-        } for dt in s.dt})
+        metrics |= by_step_size(
+            {
+                dt: {
+                    f"acceleration_{law}": slides[law, dt].speed[-1] / slides[law, dt].time[-1],
+                    f"max_vertical_speed_{law}": np.abs(slides[law, dt].lift_speed).max(),
+                    f"unconverged_steps_{law}": slides[law, dt].track.unconverged,
+                }
+                for dt in s.dt
+            }
+        )
     t = np.linspace(0.0, s.duration, 201)
-    draw_slides(job, "incline_slide", f"Cube from rest on a plane of {s.angle:g} deg", slides,
-                (t, 0.5 * exact * t**2, exact * t))
+    draw_slides(
+        job,
+        "incline_slide",
+        f"Cube from rest on a plane of {s.angle:g} deg",
+        slides,
+        (t, 0.5 * exact * t**2, exact * t),
+    )
     return metrics

@@ -31,7 +31,10 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     metrics: dict[str, float] = {}
     slides: dict[tuple[str, str, float], Slide] = {
         (way, law, dt): slide_cube(s, job, angle=s.angle, speed=sign * s.speed, duration=s.duration, dt=dt, law=law)
-        for way, sign in WAYS.items() for law in LAWS for dt in s.dt}
+        for way, sign in WAYS.items()
+        for law in LAWS
+        for dt in s.dt
+    }
     for law in LAWS:
         metrics |= by_step_size({dt: _measure({way: slides[way, law, dt] for way in WAYS}, law) for dt in s.dt})
     t = np.linspace(0.0, s.duration, 401)
@@ -39,17 +42,25 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         time = stopping_time(s, "experiment incline-stop", angle=s.angle, speed=sign * s.speed, duration=s.duration)
         metrics[f"{way}_stop_time_exact"], metrics[f"{way}_stop_distance_exact"] = time, 0.5 * s.speed * time
         part = np.minimum(t / time, 1.0)
-        draw_slides(job, f"incline_stop_{way}", f"Cube moving {way} a plane of {s.angle:g} deg",
-                    {(law, dt): slides[way, law, dt] for law in LAWS for dt in s.dt},
-                    (t, sign * s.speed * time * part * (1.0 - 0.5 * part), sign * s.speed * (1.0 - part)))
+        draw_slides(
+            job,
+            f"incline_stop_{way}",
+            f"Cube moving {way} a plane of {s.angle:g} deg",
+            {(law, dt): slides[way, law, dt] for law in LAWS for dt in s.dt},
+            (t, sign * s.speed * time * part * (1.0 - 0.5 * part), sign * s.speed * (1.0 - part)),
+        )
     return metrics
 
 
 def _measure(slides: dict[str, Slide], law: str) -> dict[str, float]:
     """Metrics of one law and step size; creep and lift-off are the worse of both ways."""
     found = {way: measure_stop(slide) for way, slide in slides.items()}
-    metrics = {f"{way}_{key}_{law}": value for way, stop in found.items() for key, value in stop.items()
-               if key != "creep_speed"}
+    metrics = {
+        f"{way}_{key}_{law}": value
+        for way, stop in found.items()
+        for key, value in stop.items()
+        if key != "creep_speed"
+    }
     if all(found.values()):
         metrics[f"creep_speed_{law}"] = max(stop["creep_speed"] for stop in found.values())
     metrics[f"max_vertical_speed_{law}"] = max(np.abs(slide.lift_speed).max() for slide in slides.values())

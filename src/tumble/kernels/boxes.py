@@ -280,7 +280,7 @@ def _spread(scratch, src, dst, count, n):
             fourth, low = k, area
     kept = 0
     for k in range(count):
-        if k == first or k == second or k == third or k == fourth:
+        if k in (first, second, third, fourth):
             for c in range(4):
                 scratch[dst + 4 * kept + c] = scratch[dst + 4 * k + c]
             scratch[src + 4 * kept] = scratch[src + 4 * k]

@@ -29,8 +29,9 @@ def write_checkpoint(path: str | Path, state: State, *, attributes: Mapping[str,
     with replacing(path) as temporary, h5py.File(temporary, "w", libver="latest") as file:
         for name, array in arrays.items():
             file[name] = array
-        file.attrs.update(format=FORMAT, format_version=1, time=float(state.time), step=int(state.step),
-                          sha256=_digest(state, arrays))
+        file.attrs.update(
+            format=FORMAT, format_version=1, time=float(state.time), step=int(state.step), sha256=_digest(state, arrays)
+        )
         attached = file.create_group("attributes")
         for name, value in attributes.items():
             attached.attrs[name] = value
@@ -42,26 +43,51 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
 
     path = Path(path)
     if not path.is_file():
-        raise FileError(message(str(path), "must be a checkpoint", "no such file",
-                                "Check the name; a run writes one every Save.checkpoint_every frames."))
+        raise FileError(
+            message(
+                str(path),
+                "must be a checkpoint",
+                "no such file",
+                "Check the name; a run writes one every Save.checkpoint_every frames.",
+            )
+        )
     try:
         with h5py.File(path, "r") as file:
             if file.attrs.get("format") != FORMAT:
-                raise FileError(message(str(path), "must be a tumble checkpoint", "another HDF5 file",
-                                        "Trajectories are read by Trajectory."))
+                raise FileError(
+                    message(
+                        str(path),
+                        "must be a tumble checkpoint",
+                        "another HDF5 file",
+                        "Trajectories are read by Trajectory.",
+                    )
+                )
             memory = ContactMemory(*(file[f"memory/{name}"][...] for name in MEMORY_ARRAYS))
-            state = State(float(file.attrs["time"]), int(file.attrs["step"]),
-                          *(file[name][...] for name in BODY_ARRAYS), memory)
+            state = State(
+                float(file.attrs["time"]), int(file.attrs["step"]), *(file[name][...] for name in BODY_ARRAYS), memory
+            )
             digest = file.attrs["sha256"]
             attributes = plain(file["attributes"].attrs)
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as cause:
         if isinstance(cause, FileError):
             raise
-        raise FileError(message(str(path), "must be a whole checkpoint", f"{type(cause).__name__}: {cause}",
-                                "It is damaged or of another kind; start the run again.")) from cause
+        raise FileError(
+            message(
+                str(path),
+                "must be a whole checkpoint",
+                f"{type(cause).__name__}: {cause}",
+                "It is damaged or of another kind; start the run again.",
+            )
+        ) from cause
     if _digest(state, _arrays(state)) != digest:
-        raise FileError(message(str(path), "the content must match its hash", "another hash",
-                                "The file is damaged; start the run again."))
+        raise FileError(
+            message(
+                str(path),
+                "the content must match its hash",
+                "another hash",
+                "The file is damaged; start the run again.",
+            )
+        )
     return state, attributes
 
 
@@ -71,8 +97,14 @@ def replacing(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     if path.is_dir() or not path.parent.is_dir():
         got = "a folder" if path.is_dir() else f"no folder {path.parent}"
-        raise FileError(message(str(path), "must be a file name in a folder that exists", got,
-                                "Create the folder or choose another name."))
+        raise FileError(
+            message(
+                str(path),
+                "must be a file name in a folder that exists",
+                got,
+                "Create the folder or choose another name.",
+            )
+        )
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -80,8 +112,14 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
         _sync(path.parent)
     except OSError as cause:
-        raise FileError(message(str(path), "must be writable", f"{type(cause).__name__}: {cause}",
-                                "Check the permissions and the free space.")) from cause
+        raise FileError(
+            message(
+                str(path),
+                "must be writable",
+                f"{type(cause).__name__}: {cause}",
+                "Check the permissions and the free space.",
+            )
+        ) from cause
     finally:
         temporary.unlink(missing_ok=True)
 

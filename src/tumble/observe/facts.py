@@ -12,8 +12,14 @@ from .trajectory import Trajectory
 
 __all__ = ["run_facts", "scene_facts"]
 
-WORST = ("natural_map", "residual_eq25", "complementarity_error", "certificate_energy", "certificate_shift",
-         "largest_overlap")
+WORST = (
+    "natural_map",
+    "residual_eq25",
+    "complementarity_error",
+    "certificate_energy",
+    "certificate_shift",
+    "largest_overlap",
+)
 
 
 def run_facts(path: Path) -> dict[str, Any]:
@@ -21,21 +27,28 @@ def run_facts(path: Path) -> dict[str, Any]:
     with Trajectory(path) as run:
         reports, about = run.reports, dict(run.attributes)
         facts: dict[str, Any] = {
-            "kind": "trajectory", "finished": run.finished, "frames": run.frames,
+            "kind": "trajectory",
+            "finished": run.finished,
+            "frames": run.frames,
             "time": float(run.times[-1]) if run.frames else None,
             "steps": int(run.steps[-1]) if run.frames else None,
             "bodies": {k.name.lower(): int((run.model.body_kind == k).sum()) for k in BodyKind},
-            "fields": list(run.fields), "law": about.pop("law", None), "solver": about.pop("solver", None),
-            "dt": about.pop("dt", None), "tumble_version": about.pop("tumble_version", None),
-            "options": json.loads(about.pop("options", "{}")), "final_state_sha256": run.final_state_sha256,
+            "fields": list(run.fields),
+            "law": about.pop("law", None),
+            "solver": about.pop("solver", None),
+            "dt": about.pop("dt", None),
+            "tumble_version": about.pop("tumble_version", None),
+            "options": json.loads(about.pop("options", "{}")),
+            "final_state_sha256": run.final_state_sha256,
         }
     if len(reports.get("time", ())):
         facts["contacts"] = int(reports["contacts"][-1])
         facts["unconverged_steps"] = int((reports["converged"] == 0).sum())
         facts["iterations_mean"] = float(reports["iterations"].mean())
         facts["worst"] = {k: float(reports[k].max()) for k in WORST if k in reports}
-        facts["seconds"] = {k.removeprefix("seconds_"): float(v.sum()) for k, v in reports.items()
-                            if k.startswith("seconds_")}
+        facts["seconds"] = {
+            k.removeprefix("seconds_"): float(v.sum()) for k, v in reports.items() if k.startswith("seconds_")
+        }
     return facts | about
 
 
@@ -51,5 +64,8 @@ def scene_facts(path: Path) -> dict[str, Any]:
         "materials": {m.name or f"material{i}": m.friction for i, m in enumerate(model.materials)},
         "total_mass": float(model.body_mass[dynamic].sum()),
         "gravity": model.gravity.tolist(),
-        "step": scene.step, "solver": scene.solver, "until": scene.until, "save_every": scene.save_every,
+        "step": scene.step,
+        "solver": scene.solver,
+        "until": scene.until,
+        "save_every": scene.save_every,
     }

@@ -1,11 +1,11 @@
 """Layout of a trajectory file in HDF5 (f frames, n bodies, r steps, c contacts over all frames):
 
-    committed (1,), finished (1,)
-    frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
-               orientation (f, n, 4); contact_end (f,)
-    steps/     one column of reports each (r,); frame i ends at row report_end[i]
-    contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
-    model/     the arrays that a picture needs, and names as JSON
+committed (1,), finished (1,)
+frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
+           orientation (f, n, 4); contact_end (f,)
+steps/     one column of reports each (r,); frame i ends at row report_end[i]
+contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
+model/     the arrays that a picture needs, and names as JSON
 """
 
 from __future__ import annotations
@@ -28,8 +28,14 @@ FORMAT = "tumble trajectory"
 CHUNK_BYTES = 2**20
 GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
 BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-CONTACT_COLUMNS = {"body_a": ((), np.int32), "body_b": ((), np.int32), "point": ((3,), np.float64),
-                   "normal": ((3,), np.float64), "gap": ((), np.float64), "force": ((3,), np.float64)}
+CONTACT_COLUMNS = {
+    "body_a": ((), np.int32),
+    "body_b": ((), np.int32),
+    "point": ((3,), np.float64),
+    "normal": ((3,), np.float64),
+    "gap": ((), np.float64),
+    "force": ((3,), np.float64),
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,10 @@ MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name != "na
 
 
 def create_file(
-    path: Path, model: Model, fields: tuple[str, ...], columns: tuple[str, ...],
+    path: Path,
+    model: Model,
+    fields: tuple[str, ...],
+    columns: tuple[str, ...],
     attributes: Mapping[str, Attribute],
 ) -> None:
     """An empty trajectory with every dataset it will ever have."""
@@ -61,8 +70,9 @@ def create_file(
     count = model.body_count
     with h5py.File(path, "w", libver="latest") as file:
         file.attrs.update(attributes)
-        file.attrs.update(format=FORMAT, format_version=1, fields=json.dumps(fields),
-                          report_columns=json.dumps(columns))
+        file.attrs.update(
+            format=FORMAT, format_version=1, fields=json.dumps(fields), report_columns=json.dumps(columns)
+        )
         file["committed"] = np.zeros(1, np.int64)
         file["finished"] = np.zeros(1, np.int64)
 
@@ -75,8 +85,12 @@ def create_file(
         for field in fields:
             if field != "contacts":
                 width = BODY_FIELDS[field]
-                column(f"frames/{field}", (count, width), np.float64,
-                       (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width))
+                column(
+                    f"frames/{field}",
+                    (count, width),
+                    np.float64,
+                    (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width),
+                )
         if "contacts" in fields:
             column("frames/contact_end", (), np.int64, (256,))
             for name, (shape, dtype) in CONTACT_COLUMNS.items():
@@ -99,6 +113,12 @@ def contact_columns(contacts: Any) -> dict[str, np.ndarray]:
     count = len(columns["gap"])
     for name, (shape, _) in CONTACT_COLUMNS.items():
         if columns[name].shape != (count, *shape):
-            raise FileError(message(f"contacts.{name}", f"must have shape {(count, *shape)}",
-                                    columns[name].shape, "Give one row for each contact."))
+            raise FileError(
+                message(
+                    f"contacts.{name}",
+                    f"must have shape {(count, *shape)}",
+                    columns[name].shape,
+                    "Give one row for each contact.",
+                )
+            )
     return columns

@@ -64,8 +64,14 @@ class TrajectoryWriter:
         with Trajectory(path) as old, replacing(self.path) as temporary:
             for name in MODEL_ARRAYS:
                 if not np.array_equal(getattr(old.model, name), getattr(model, name)):
-                    raise FileError(message(str(path), "must hold the same scene", f"another {name}",
-                                            "Resume with the scene file that the run began with."))
+                    raise FileError(
+                        message(
+                            str(path),
+                            "must hold the same scene",
+                            f"another {name}",
+                            "Resume with the scene file that the run began with.",
+                        )
+                    )
             create_file(temporary, model, old.fields, tuple(old.reports), old.attributes)
             old.copy_to(temporary, int(np.searchsorted(old.steps, step, side="right")))
         self._start(model)
@@ -93,8 +99,14 @@ class TrajectoryWriter:
         """One row of numbers in the order of the report columns; reaches the file with the next frame."""
         row = tuple(float(v) for v in values)
         if len(row) != len(self._columns):
-            raise FileError(message(f"{self.path}: steps", f"a row has {len(self._columns)} numbers",
-                                    len(row), "Give one for each report column."))
+            raise FileError(
+                message(
+                    f"{self.path}: steps",
+                    f"a row has {len(self._columns)} numbers",
+                    len(row),
+                    "Give one for each report column.",
+                )
+            )
         self._rows.append(row)
 
     def append_frame(self, state: State, contacts: Any = None) -> None:
@@ -104,22 +116,30 @@ class TrajectoryWriter:
         force [N] is the one on body B in world axes.
         """
         if not self._file:
-            raise FileError(message(str(self.path), "a closed trajectory takes no frame", "append_frame",
-                                    "Use TrajectoryWriter.reopen."))
+            raise FileError(
+                message(
+                    str(self.path), "a closed trajectory takes no frame", "append_frame", "Use TrajectoryWriter.reopen."
+                )
+            )
         frame = self.frames
         if frame and int(self._frames["step"][frame - 1]) == state.step:
             return
         position, orientation = self._model.user_pose(state)
-        values = {"position": position, "orientation": orientation, "velocity": state.velocity,
-                  "angular_velocity": rotation.rotate(state.orientation, state.spin),
-                  "time": state.time, "step": state.step, "state_sha256": state.sha256().encode()}
+        values = {
+            "position": position,
+            "orientation": orientation,
+            "velocity": state.velocity,
+            "angular_velocity": rotation.rotate(state.orientation, state.spin),
+            "time": state.time,
+            "step": state.step,
+            "state_sha256": state.sha256().encode(),
+        }
         ends = {}
         if self._contacts:
             columns = contact_columns(contacts)
             ends["contact_end"] = self._extend(self._contacts, columns, frame, "contact_end")
         rows = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self._columns))
-        ends["report_end"] = self._extend(self._steps, dict(zip(self._columns, rows.T)), frame, "report_end",
-                                          len(rows))
+        ends["report_end"] = self._extend(self._steps, dict(zip(self._columns, rows.T)), frame, "report_end", len(rows))
         for name, dataset in self._frames.items():
             dataset.resize(frame + 1, axis=0)
             dataset[frame] = ends[name] if name in ends else values[name]
@@ -128,8 +148,9 @@ class TrajectoryWriter:
         self._file.flush()
         self._rows.clear()
 
-    def _extend(self, group: dict[str, Any], columns: Mapping[str, np.ndarray], frame: int, end: str,
-                count: int | None = None) -> int:
+    def _extend(
+        self, group: dict[str, Any], columns: Mapping[str, np.ndarray], frame: int, end: str, count: int | None = None
+    ) -> int:
         """Append columns of one length after the rows of the last committed frame; returns the new end."""
         start = int(self._frames[end][frame - 1]) if frame else 0
         stop = start + (len(next(iter(columns.values()))) if count is None else count)
@@ -170,8 +191,14 @@ class Trajectory:
     def _load(self) -> None:
         file = self._file
         if file.attrs.get("format") != FORMAT:
-            raise FileError(message(str(self.path), "must be a tumble trajectory", "another HDF5 file",
-                                    "Give the file that a run saved."))
+            raise FileError(
+                message(
+                    str(self.path),
+                    "must be a tumble trajectory",
+                    "another HDF5 file",
+                    "Give the file that a run saved.",
+                )
+            )
         attributes = plain(file.attrs)
         self.fields: tuple[str, ...] = tuple(json.loads(attributes.pop("fields")))
         self._columns = tuple(json.loads(attributes.pop("report_columns")))
@@ -179,8 +206,8 @@ class Trajectory:
         self.attributes = attributes
         self.frames = int(file["committed"][0])
         self.finished = bool(file["finished"][0])
-        self.times: np.ndarray = file["frames/time"][:self.frames]
-        self.steps: np.ndarray = file["frames/step"][:self.frames]
+        self.times: np.ndarray = file["frames/time"][: self.frames]
+        self.steps: np.ndarray = file["frames/step"][: self.frames]
         if len(self.times) < self.frames or not np.all(np.diff(self.steps) > 0):
             raise OSError("the frames do not follow each other")
         names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(file["model"].attrs["names"]))
@@ -196,7 +223,7 @@ class Trajectory:
         """One field of all frames (frames, n, k)."""
         dataset = self._dataset(field)
         with self._guard():
-            return dataset[:self.frames]
+            return dataset[: self.frames]
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """body_a, body_b, gap (k,), point, normal, force (k, 3) of one frame."""
@@ -233,7 +260,7 @@ class Trajectory:
                     row = source.dtype.itemsize * max(1, int(np.prod(source.shape[1:])))
                     block = max(1, 16 * CHUNK_BYTES // row)
                     for start in range(0, stop, block):
-                        target[start:min(start + block, stop)] = source[start:min(start + block, stop)]
+                        target[start : min(start + block, stop)] = source[start : min(start + block, stop)]
             new["committed"][0] = frames
 
     def close(self) -> None:
@@ -249,8 +276,7 @@ class Trajectory:
     def _frame(self, frame: int) -> int:
         index = frame + self.frames if frame < 0 else frame
         if not 0 <= index < self.frames:
-            raise FileError(message(str(self.path), f"has {self.frames} frames", f"frame {frame}",
-                                    "Count from 0."))
+            raise FileError(message(str(self.path), f"has {self.frames} frames", f"frame {frame}", "Count from 0."))
         return index
 
     def _end(self, end: str | None, frames: int) -> int:
@@ -259,8 +285,11 @@ class Trajectory:
 
     def _dataset(self, field: str) -> Any:
         if field not in self.fields or field not in BODY_FIELDS:
-            raise FileError(message(str(self.path), "must hold the field that is asked for", repr(field),
-                                    nearest(field, self.fields)))
+            raise FileError(
+                message(
+                    str(self.path), "must hold the field that is asked for", repr(field), nearest(field, self.fields)
+                )
+            )
         return self._file[f"frames/{field}"]
 
     @contextmanager
@@ -270,8 +299,9 @@ class Trajectory:
         except (OSError, KeyError, RuntimeError, TypeError, ValueError) as cause:
             if isinstance(cause, FileError):
                 raise
-            raise FileError(message(str(self.path), "must be a whole trajectory",
-                                    f"{type(cause).__name__}: {cause}", DAMAGED)) from cause
+            raise FileError(
+                message(str(self.path), "must be a whole trajectory", f"{type(cause).__name__}: {cause}", DAMAGED)
+            ) from cause
 
 
 def _open(path: Path) -> Any:

@@ -51,7 +51,8 @@ class Rows:
 
     def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
-        self._geometry = np.zeros((15, capacity))
+        self._frame = np.zeros((9, capacity))
+        self._arms = np.zeros((6, capacity))
         self._slot_a = np.zeros(capacity, np.int32)
         self._slot_b = np.zeros(capacity, np.int32)
         self._entry_arm = np.zeros((2 * capacity + 1, 3))
@@ -91,7 +92,8 @@ class Rows:
             self._gravity,
             self._slot_a,
             self._slot_b,
-            self._geometry,
+            self._frame,
+            self._arms,
             self._entry_arm,
             self._bias,
         )
@@ -99,7 +101,8 @@ class Rows:
             c.count,
             c.body_a,
             c.body_b,
-            self._geometry,
+            self._frame,
+            self._arms,
             self._slot_a,
             self._slot_b,
             self._entry_start,
@@ -131,7 +134,7 @@ class Rows:
                 contacts.body_a,
                 contacts.body_b,
                 contacts.feature,
-                self._geometry,
+                self._frame,
                 memory.uid_a,
                 memory.uid_b,
                 memory.feature,
@@ -151,7 +154,7 @@ class Rows:
             self._model.body_uid,
             contacts.body_a,
             contacts.body_b,
-            self._geometry,
+            self._frame,
             impulse,
             memory.uid_a,
             memory.uid_b,
@@ -162,6 +165,6 @@ class Rows:
     @property
     def nbytes(self) -> int:
         """Memory of the buffers that grow with the contacts."""
-        own = [self._geometry, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
-        scaled = self._operator._scaled_geometry if self._operator else None
+        own = [self._frame, self._arms, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
+        scaled = self._operator._scaled_frame if self._operator else None
         return sum(a.nbytes for a in [*own, *self._scratch.values()] + ([scaled] if scaled is not None else []))

@@ -70,7 +70,18 @@ class ConeProblem:
         """From a symmetric matrix (dim n, dim n), a bias (dim n,) and mu (n,), normal row first for each contact."""
         if backend is None:
             from ..backends import cpu as backend
-        operator = MatrixOperator(sp.csr_matrix(matrix), dim, backend)
+        try:
+            sparse = sp.csr_matrix(matrix, dtype=np.float64)
+        except (TypeError, ValueError) as cause:
+            raise ProblemError(
+                message(
+                    "ConeProblem.matrix",
+                    "must be a square matrix of numbers",
+                    repr(matrix)[:60],
+                    "Give a NumPy array or a SciPy sparse matrix.",
+                )
+            ) from cause
+        operator = MatrixOperator(sparse, dim, backend)
         r = checks.array("ConeProblem.bias", bias, (dim * operator.count,), error=ProblemError)
         mu = checks.array("ConeProblem.friction", friction, (operator.count,), error=ProblemError)
         if np.any(mu < 0.0):

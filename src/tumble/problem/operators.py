@@ -42,7 +42,7 @@ class ContactOperator:
 
     def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
         self.arrays, self.backend = arrays, backend
-        self._scaled_geometry: np.ndarray | None = None
+        self._scaled_frame: np.ndarray | None = None
 
     @property
     def count(self) -> int:
@@ -66,28 +66,23 @@ class ContactOperator:
     def diagonal_blocks(self, out: np.ndarray) -> None:
         """See `DelassusOperator`."""
         a = self.arrays
-        self.backend.contact_diagonal(a.count, a.body_a, a.body_b, a.geometry, a.inverse_mass, a.inverse_inertia, out)
+        self.backend.contact_diagonal(
+            a.count, a.body_a, a.body_b, a.frame, a.arms, a.inverse_mass, a.inverse_inertia, out
+        )
 
     def scaled(self, scale: np.ndarray) -> ContactOperator:
         """See `DelassusOperator`. Shares everything but the frames."""
-        if self._scaled_geometry is None or self._scaled_geometry.shape != self.arrays.geometry.shape:
-            self._scaled_geometry = np.zeros_like(self.arrays.geometry)
-        self.backend.scale_geometry(self.count, self.arrays.geometry, scale, self._scaled_geometry)
-        return ContactOperator(self.arrays._replace(geometry=self._scaled_geometry), self.backend)
-
-    def renewed(self, arrays: ContactArrays) -> ContactOperator:
-        """The operator of the next step, which keeps this one's buffers."""
-        new = ContactOperator(arrays, self.backend)
-        new._scaled_geometry = self._scaled_geometry
-        return new
+        if self._scaled_frame is None or self._scaled_frame.shape != self.arrays.frame.shape:
+            self._scaled_frame = np.zeros_like(self.arrays.frame)
+        self.backend.scale_frame(self.count, self.arrays.frame, scale, self._scaled_frame)
+        return ContactOperator(self.arrays._replace(frame=self._scaled_frame), self.backend)
 
     def jacobian(self) -> sp.csr_matrix:
         """D^T (3 contacts, 6 bodies): rows n, u, w of each contact."""
         a, n = self.arrays, self.count
-        g = a.geometry[:, :n]
-        e = g[:9].reshape(3, 3, n)
-        blocks_a = np.concatenate([-e, -np.cross(g[9:12], e, axisa=0, axisb=1, axisc=1)], axis=1)
-        blocks_b = np.concatenate([e, np.cross(g[12:15], e, axisa=0, axisb=1, axisc=1)], axis=1)
+        e, arms = a.frame[:, :n].reshape(3, 3, n), a.arms[:, :n]
+        blocks_a = np.concatenate([-e, -np.cross(arms[:3], e, axisa=0, axisb=1, axisc=1)], axis=1)
+        blocks_b = np.concatenate([e, np.cross(arms[3:], e, axisa=0, axisb=1, axisc=1)], axis=1)
         rows = np.broadcast_to(3 * np.arange(n) + np.arange(3)[:, None, None], (3, 6, n))
         cols_a = np.broadcast_to(6 * a.body_a[:n] + np.arange(6)[None, :, None], (3, 6, n))
         cols_b = np.broadcast_to(6 * a.body_b[:n] + np.arange(6)[None, :, None], (3, 6, n))

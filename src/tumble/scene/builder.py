@@ -121,10 +121,26 @@ class SceneBuilder:
         placed = as_placed(where, shapes)
         properties = mass_properties(where, placed, mass=mass, density=density, inertia=inertia)
         return self._add(
-            where, placed, BodyKind.DYNAMIC, 1, name=name, material=material, position=position,
-            orientation=orientation, velocity=velocity, angular_velocity=angular_velocity, force=force, torque=torque,
-            locked=locked, group=group, mask=mask, motion=None, mass=np.array([properties.mass]),
-            inertia=properties.moments[None], center=properties.center, axes=properties.axes,
+            where,
+            placed,
+            BodyKind.DYNAMIC,
+            1,
+            name=name,
+            material=material,
+            position=position,
+            orientation=orientation,
+            velocity=velocity,
+            angular_velocity=angular_velocity,
+            force=force,
+            torque=torque,
+            locked=locked,
+            group=group,
+            mask=mask,
+            motion=None,
+            mass=np.array([properties.mass]),
+            inertia=properties.moments[None],
+            center=properties.center,
+            axes=properties.axes,
         )[0]
 
     def add_static(
@@ -141,8 +157,16 @@ class SceneBuilder:
         """A body that never moves; returns its index."""
         where = self._label("add_static", name)
         return self._add(
-            where, as_placed(where, shapes), BodyKind.STATIC, 1, name=name, material=material, position=position,
-            orientation=orientation, group=group, mask=mask,
+            where,
+            as_placed(where, shapes),
+            BodyKind.STATIC,
+            1,
+            name=name,
+            material=material,
+            position=position,
+            orientation=orientation,
+            group=group,
+            mask=mask,
         )[0]
 
     def add_kinematic(
@@ -164,17 +188,39 @@ class SceneBuilder:
         if motion is not None:
             if not callable(motion):
                 raise SceneError(
-                    message(where + ".motion", "must be a function of time", repr(motion),
-                            "It returns a position (3,) and an orientation (4,); see Oscillation.")
+                    message(
+                        where + ".motion",
+                        "must be a function of time",
+                        repr(motion),
+                        "It returns a position (3,) and an orientation (4,); see Oscillation.",
+                    )
                 )
-            if any(np.any(checks.vector(f"{where}.{name}", value))
-                   for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity))):
-                raise SceneError(message(where, "takes a motion or velocities, not both", f"velocity={velocity}",
-                                         "Leave the velocities out."))
+            if any(
+                np.any(checks.vector(f"{where}.{name}", value))
+                for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity))
+            ):
+                raise SceneError(
+                    message(
+                        where,
+                        "takes a motion or velocities, not both",
+                        f"velocity={velocity}",
+                        "Leave the velocities out.",
+                    )
+                )
             position, orientation = motion_pose(where, motion, 0.0)
         return self._add(
-            where, as_placed(where, shapes), BodyKind.KINEMATIC, 1, name=name, material=material, position=position,
-            orientation=orientation, velocity=velocity, angular_velocity=angular_velocity, group=group, mask=mask,
+            where,
+            as_placed(where, shapes),
+            BodyKind.KINEMATIC,
+            1,
+            name=name,
+            material=material,
+            position=position,
+            orientation=orientation,
+            velocity=velocity,
+            angular_velocity=angular_velocity,
+            group=group,
+            mask=mask,
             motion=motion,
         )[0]
 
@@ -206,10 +252,25 @@ class SceneBuilder:
         parameters = np.zeros((count, 1, 3))
         parameters[:, 0, 0] = r
         return self._add(
-            where, (Placed(Sphere(1.0)),), BodyKind.DYNAMIC, count, name=name, material=material, position=points,
-            orientation=(1.0, 0.0, 0.0, 0.0), velocity=velocity, angular_velocity=angular_velocity, force=force,
-            locked=locked, group=group, mask=mask, mass=m, inertia=np.repeat((0.4 * m * r**2)[:, None], 3, axis=1),
-            parameters=parameters, bound=r[:, None], smallest=r[:, None],
+            where,
+            (Placed(Sphere(1.0)),),
+            BodyKind.DYNAMIC,
+            count,
+            name=name,
+            material=material,
+            position=points,
+            orientation=(1.0, 0.0, 0.0, 0.0),
+            velocity=velocity,
+            angular_velocity=angular_velocity,
+            force=force,
+            locked=locked,
+            group=group,
+            mask=mask,
+            mass=m,
+            inertia=np.repeat((0.4 * m * r**2)[:, None], 3, axis=1),
+            parameters=parameters,
+            bound=r[:, None],
+            smallest=r[:, None],
         )
 
     def add_boxes(
@@ -239,10 +300,24 @@ class SceneBuilder:
         s2 = edges**2
         inertia = m[:, None] / 12.0 * np.stack([s2[:, 1] + s2[:, 2], s2[:, 0] + s2[:, 2], s2[:, 0] + s2[:, 1]], axis=1)
         return self._add(
-            where, (Placed(Box((1.0, 1.0, 1.0))),), BodyKind.DYNAMIC, count, name=name, material=material,
-            position=points, orientation=orientation, velocity=velocity, angular_velocity=angular_velocity,
-            force=force, locked=locked, group=group, mask=mask, mass=m, inertia=inertia,
-            parameters=0.5 * edges[:, None, :], bound=0.5 * np.linalg.norm(edges, axis=1)[:, None],
+            where,
+            (Placed(Box((1.0, 1.0, 1.0))),),
+            BodyKind.DYNAMIC,
+            count,
+            name=name,
+            material=material,
+            position=points,
+            orientation=orientation,
+            velocity=velocity,
+            angular_velocity=angular_velocity,
+            force=force,
+            locked=locked,
+            group=group,
+            mask=mask,
+            mass=m,
+            inertia=inertia,
+            parameters=0.5 * edges[:, None, :],
+            bound=0.5 * np.linalg.norm(edges, axis=1)[:, None],
             smallest=0.5 * edges.min(axis=1)[:, None],
         )
 
@@ -259,16 +334,26 @@ class SceneBuilder:
         """A force field evaluated once a step with whole arrays; see `ForceCallback`."""
         if not callable(callback):
             raise SceneError(
-                message("add_force", "needs a function", repr(callback),
-                        "force(time, position, orientation, velocity, angular_velocity) -> force, torque.")
+                message(
+                    "add_force",
+                    "needs a function",
+                    repr(callback),
+                    "force(time, position, orientation, velocity, angular_velocity) -> force, torque.",
+                )
             )
         self._forces.append(callback)
 
     def build(self) -> Model:
         """Freeze the scene."""
         if not self._batches:
-            raise SceneError(message("SceneBuilder.build", "a scene needs at least one body", 0,
-                                     "Call add_body, add_spheres or another add_ method first."))
+            raise SceneError(
+                message(
+                    "SceneBuilder.build",
+                    "a scene needs at least one body",
+                    0,
+                    "Call add_body, add_spheres or another add_ method first.",
+                )
+            )
         batches = self._batches
         counts = [b.count for b in batches]
 
@@ -276,8 +361,10 @@ class SceneBuilder:
             return np.ascontiguousarray(np.concatenate(list(values)), dtype=dtype)
 
         def each(attribute: str) -> np.ndarray:
-            return stack(np.broadcast_to(np.asarray(getattr(b, attribute)), (b.count, *np.shape(getattr(b, attribute))))
-                         for b in batches)
+            return stack(
+                np.broadcast_to(np.asarray(getattr(b, attribute)), (b.count, *np.shape(getattr(b, attribute))))
+                for b in batches
+            )
 
         kind = stack((np.full(c, b.kind) for b, c in zip(batches, counts)), np.int8)
         center, axes = each("center"), each("axes")
@@ -289,8 +376,12 @@ class SceneBuilder:
         orientation = rotation.multiply(user_orientation, axes)
         spin = rotation.rotate(rotation.conjugate(orientation), stack(b.angular_velocity for b in batches))
         state = State(
-            0.0, 0, user_position + rotation.rotate(user_orientation, center), orientation,
-            stack(b.velocity for b in batches), np.ascontiguousarray(spin),
+            0.0,
+            0,
+            user_position + rotation.rotate(user_orientation, center),
+            orientation,
+            stack(b.velocity for b in batches),
+            np.ascontiguousarray(spin),
         )
         shapes = self._shape_arrays()
         materials = tuple(self._materials)
@@ -322,31 +413,54 @@ class SceneBuilder:
     # ------------------------------------------------------------------ helpers
 
     def _add(
-        self, where: str, shapes: tuple[Placed, ...], kind: BodyKind, count: int, *, name: str | None, material: Any,
-        position: Any, orientation: Any, velocity: Any = (0.0, 0.0, 0.0), angular_velocity: Any = (0.0, 0.0, 0.0),
-        force: Any = (0.0, 0.0, 0.0), torque: Any = (0.0, 0.0, 0.0), locked: Iterable[str] = (), group: int = 1,
-        mask: int = 0xFFFFFFFF, motion: Motion | None = None, mass: np.ndarray | None = None,
-        inertia: np.ndarray | None = None, center: np.ndarray | None = None, axes: np.ndarray | None = None,
-        parameters: np.ndarray | None = None, bound: np.ndarray | None = None, smallest: np.ndarray | None = None,
+        self,
+        where: str,
+        shapes: tuple[Placed, ...],
+        kind: BodyKind,
+        count: int,
+        *,
+        name: str | None,
+        material: Any,
+        position: Any,
+        orientation: Any,
+        velocity: Any = (0.0, 0.0, 0.0),
+        angular_velocity: Any = (0.0, 0.0, 0.0),
+        force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
+        locked: Iterable[str] = (),
+        group: int = 1,
+        mask: int = 0xFFFFFFFF,
+        motion: Motion | None = None,
+        mass: np.ndarray | None = None,
+        inertia: np.ndarray | None = None,
+        center: np.ndarray | None = None,
+        axes: np.ndarray | None = None,
+        parameters: np.ndarray | None = None,
+        bound: np.ndarray | None = None,
+        smallest: np.ndarray | None = None,
     ) -> range:
         if self._count + count > MAX_BODIES:
             raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
         name = self._free_name(where, name, kind)
         batch = _Batch(
-            name=name, kind=kind, count=count,
+            name=name,
+            kind=kind,
+            count=count,
             mass=np.zeros(count) if mass is None else mass,
             inertia=np.zeros((count, 3)) if inertia is None else inertia,
             center=np.zeros(3) if center is None else center,
             axes=rotation.IDENTITY if axes is None else axes,
             position=self._rows(where + ".position", position, count, 3),
             orientation=checks.quaternions(
-                where + ".orientation", self._rows(where + ".orientation", orientation, count, 4), count),
+                where + ".orientation", self._rows(where + ".orientation", orientation, count, 4), count
+            ),
             velocity=self._rows(where + ".velocity", velocity, count, 3),
             angular_velocity=self._rows(where + ".angular_velocity", angular_velocity, count, 3),
             force=self._rows(where + ".force", force, count, 3),
             torque=self._rows(where + ".torque", torque, count, 3),
             locked=self._locked(where, locked),
-            group=self._bits(where + ".group", group), mask=self._bits(where + ".mask", mask),
+            group=self._bits(where + ".group", group),
+            mask=self._bits(where + ".mask", mask),
             shapes=shapes,
             parameters=np.array([[p.shape.parameters for p in shapes]]) if parameters is None else parameters,
             bound=np.array([[p.shape.bound for p in shapes]]) if bound is None else bound,
@@ -364,8 +478,10 @@ class SceneBuilder:
         return range(first, self._count)
 
     def _shape_arrays(self) -> dict[str, np.ndarray]:
-        columns: dict[str, list[np.ndarray]] = {k: [] for k in (
-            "kind", "body", "local", "parameters", "position", "orientation", "material", "bound", "smallest")}
+        columns: dict[str, list[np.ndarray]] = {
+            k: []
+            for k in ("kind", "body", "local", "parameters", "position", "orientation", "material", "bound", "smallest")
+        }
         first = 0
         for b in self._batches:
             k = len(b.shapes)
@@ -383,8 +499,10 @@ class SceneBuilder:
             columns["smallest"].append(b.smallest.ravel())
             first += b.count
         dtypes = {"kind": np.int8, "body": np.int32, "local": np.int32, "material": np.int32}
-        return {"shape_" + k: np.ascontiguousarray(np.concatenate(v), dtype=dtypes.get(k, np.float64))
-                for k, v in columns.items()}
+        return {
+            "shape_" + k: np.ascontiguousarray(np.concatenate(v), dtype=dtypes.get(k, np.float64))
+            for k, v in columns.items()
+        }
 
     def _friction_table(self) -> np.ndarray:
         table = np.array([[combined_friction(a, b) for b in self._materials] for a in self._materials], float)
@@ -400,8 +518,14 @@ class SceneBuilder:
             names = [m.name for m in self._materials if m.name is not None]
             raise SceneError(message(where, "unknown material", repr(material), checks.nearest(material, names)))
         if not isinstance(material, Material):
-            raise SceneError(message(where + ".material", "must be a Material or its name", repr(material),
-                                     "For example Material(friction=0.3)."))
+            raise SceneError(
+                message(
+                    where + ".material",
+                    "must be a Material or its name",
+                    repr(material),
+                    "For example Material(friction=0.3).",
+                )
+            )
         self.add_material(material)
         return next(i for i, known in enumerate(self._materials) if known is material)
 
@@ -413,8 +537,11 @@ class SceneBuilder:
             return (self._material_index(where, material),) * count
         materials = list(material)
         if len(materials) != count:
-            raise SceneError(message(where + ".material", f"needs one material or {count}", len(materials),
-                                     "Give one for each shape."))
+            raise SceneError(
+                message(
+                    where + ".material", f"needs one material or {count}", len(materials), "Give one for each shape."
+                )
+            )
         return tuple(self._material_index(where, m) for m in materials)
 
     def _bodies(self, where: str, body: int | str) -> range:
@@ -432,8 +559,9 @@ class SceneBuilder:
         if name is None:
             return f"{kind.name.lower()}{len(self._names)}"
         if not isinstance(name, str) or not name or "[" in name:
-            raise SceneError(message(where + ".name", "must be a text without brackets", repr(name),
-                                     "Or leave it out."))
+            raise SceneError(
+                message(where + ".name", "must be a text without brackets", repr(name), "Or leave it out.")
+            )
         if name in self._names:
             raise SceneError(message(where + ".name", "names are unique", repr(name), "Choose another name."))
         return name
@@ -458,8 +586,14 @@ class SceneBuilder:
     @staticmethod
     def _many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.ndarray:
         if (mass is None) == (density is None):
-            raise SceneError(message(where, "needs either mass or density", f"mass={mass}, density={density}",
-                                     "Give exactly one of them."))
+            raise SceneError(
+                message(
+                    where,
+                    "needs either mass or density",
+                    f"mass={mass}, density={density}",
+                    "Give exactly one of them.",
+                )
+            )
         if mass is not None:
             return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
         return volume * checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
@@ -467,8 +601,9 @@ class SceneBuilder:
     @staticmethod
     def _locked(where: str, locked: Iterable[str]) -> np.ndarray:
         if not isinstance(locked, Iterable):
-            raise SceneError(message(where + ".locked", "must be a list of axes", repr(locked),
-                                     "Any of " + ", ".join(AXES) + "."))
+            raise SceneError(
+                message(where + ".locked", "must be a list of axes", repr(locked), "Any of " + ", ".join(AXES) + ".")
+            )
         words = locked.split() if isinstance(locked, str) else list(locked)
         for word in words:
             checks.choice(where + ".locked", word, AXES, error=SceneError)
@@ -487,10 +622,15 @@ def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np
     try:
         position, orientation = motion(time)
     except (TypeError, ValueError) as cause:
-        raise SceneError(message(where + ".motion", "must return a position and an orientation",
-                                 f"{type(cause).__name__}: {cause}",
-                                 "See tumble.Oscillation for an example.")) from cause
-    return (checks.array(where + ".motion position", position, (3,)),
-            checks.quaternion(where + ".motion orientation", orientation))
-
-
+        raise SceneError(
+            message(
+                where + ".motion",
+                "must return a position and an orientation",
+                f"{type(cause).__name__}: {cause}",
+                "See tumble.Oscillation for an example.",
+            )
+        ) from cause
+    return (
+        checks.array(where + ".motion position", position, (3,)),
+        checks.quaternion(where + ".motion orientation", orientation),
+    )

@@ -55,14 +55,12 @@ def load_scene(path: str | Path) -> LoadedScene:
     path = Path(path)
     readers = {".toml": _load_toml, ".py": _load_python}
     if path.suffix not in readers:
-        raise FileError(message(str(path), "a scene file ends in .toml or .py", repr(path.suffix),
-                                "Rename the file."))
+        raise FileError(message(str(path), "a scene file ends in .toml or .py", repr(path.suffix), "Rename the file."))
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
         reason = getattr(cause, "strerror", None) or "not a text in UTF-8"
-        raise FileError(message(str(path), "must be a readable text file", reason,
-                                "Check the file name.")) from cause
+        raise FileError(message(str(path), "must be a readable text file", reason, "Check the file name.")) from cause
     return readers[path.suffix](path, text)
 
 
@@ -88,11 +86,13 @@ def _load_python(path: Path, text: str) -> LoadedScene:
         else:
             sys.modules[module.__name__] = before
     if build is None:
-        raise SceneError(message(str(path), "a Python scene defines build()", "no build",
-                                 "Add def build() -> Model."))
+        raise SceneError(message(str(path), "a Python scene defines build()", "no build", "Add def build() -> Model."))
     if not isinstance(model, Model):
-        raise SceneError(message(f"{path}: build()", "must return a Model", type(model).__name__,
-                                 "End it with return scene.build()."))
+        raise SceneError(
+            message(
+                f"{path}: build()", "must return a Model", type(model).__name__, "End it with return scene.build()."
+            )
+        )
     given = {key: getattr(module, name) for name, key in SETTINGS.items() if hasattr(module, name)}
     checked = validated(path, schema().settings, given, {key: name for name, key in SETTINGS.items()})
     return LoadedScene(model=model, path=path, **_settings(path, checked, "STEP"))
@@ -105,8 +105,9 @@ def _raised(path: Path, cause: Exception) -> str:
     line = lines[-1] if lines else "?"
     if isinstance(cause, TumbleError):
         return f"{path}: line {line}: {cause}"
-    return message(f"{path}: line {line}", "the scene file must run", f"{type(cause).__name__}: {cause}",
-                   "Correct this line.")
+    return message(
+        f"{path}: line {line}", "the scene file must run", f"{type(cause).__name__}: {cause}", "Correct this line."
+    )
 
 
 # ---------------------------------------------------------------------- TOML
@@ -153,8 +154,7 @@ def _add_body(builder: SceneBuilder, *, kind: str = "dynamic", **row: Any) -> No
     allowed = inspect.signature(add).parameters
     for key in row:
         if key not in allowed:
-            raise SceneError(message(key, f"does not apply to a {kind} body", row[key],
-                                     "Leave it out or change kind."))
+            raise SceneError(message(key, f"does not apply to a {kind} body", row[key], "Leave it out or change kind."))
     if "motion" in row:
         place = {k: row[k] for k in ("position", "orientation") if k in row}
         row["motion"] = Oscillation(**row["motion"], **place)
@@ -170,8 +170,9 @@ def _add_spheres(builder: SceneBuilder, *, seed: int = 0, **row: Any) -> None:
             return radius
         low, high = radius_range
         if not 0.0 < low <= high:
-            raise SceneError(message("radius_range", "must be 0 < low <= high [m]", radius_range,
-                                     "Swap or correct them."))
+            raise SceneError(
+                message("radius_range", "must be 0 < low <= high [m]", radius_range, "Swap or correct them.")
+            )
         return np.random.default_rng(checks.seed("seed", seed)).uniform(low, high, count)
 
     points = _points(row, radii)
@@ -196,8 +197,9 @@ def _points(row: dict[str, Any], radii: Any) -> Any:
     packing.pop("count", None)
     points = {"grid": fill.grid_points, "lattice": fill.lattice_points}[kind](**packing)
     if count is not None and count > len(points):
-        raise SceneError(message("packing.count", f"must be <= {len(points)}, the size of the packing",
-                                 count, "Enlarge its shape."))
+        raise SceneError(
+            message("packing.count", f"must be <= {len(points)}, the size of the packing", count, "Enlarge its shape.")
+        )
     return points[:count]
 
 
@@ -221,8 +223,9 @@ def _turn(row: dict[str, Any]) -> dict[str, Any]:
 
 def _either(row: dict[str, Any], a: str, b: str) -> None:
     if (a in row) == (b in row):
-        raise SceneError(message(a, f"needs either {a} or {b}", "both" if a in row else "neither",
-                                 "Give exactly one of them."))
+        raise SceneError(
+            message(a, f"needs either {a} or {b}", "both" if a in row else "neither", "Give exactly one of them.")
+        )
 
 
 def _default(builder: SceneBuilder) -> str:

@@ -25,8 +25,10 @@ def grid_points(
     shape: columns along x and y, layers along z. spacing [m]: one number or (3,). The grid is centred on `origin` in
     x and y and starts at its z. jitter [m]: each coordinate is moved at random by at most this much.
     """
-    counts = [checks.integer(f"grid_points.shape ({a})", s, at_least=1, error=SceneError)
-              for a, s in zip("xyz", _three("grid_points.shape", shape))]
+    counts = [
+        checks.integer(f"grid_points.shape ({a})", s, at_least=1, error=SceneError)
+        for a, s in zip("xyz", _three("grid_points.shape", shape))
+    ]
     step = checks.positive_array("grid_points.spacing", spacing, 3, unit="m")
     start = checks.vector("grid_points.origin", origin)
     x, y, z = (np.arange(c) for c in counts)
@@ -47,8 +49,10 @@ def lattice_points(
 
     Each sphere rests on four of the layer below; odd layers have one column less along x and y.
     """
-    counts = [checks.integer(f"lattice_points.shape ({a})", s, at_least=1, error=SceneError)
-              for a, s in zip("xyz", _three("lattice_points.shape", shape))]
+    counts = [
+        checks.integer(f"lattice_points.shape ({a})", s, at_least=1, error=SceneError)
+        for a, s in zip("xyz", _three("lattice_points.shape", shape))
+    ]
     d = checks.number("lattice_points.diameter", diameter, above=0.0, unit="m", error=SceneError)
     start = checks.vector("lattice_points.origin", origin)
     layers = []
@@ -81,8 +85,14 @@ def random_points(
     r = checks.positive_array("random_points.radius", radius, n, unit="m")
     lo, hi = checks.vector("random_points.low", low), checks.vector("random_points.high", high)
     if np.any(hi - lo < 2 * r.max()):
-        raise SceneError(message("random_points", "the box must hold the largest sphere",
-                                 f"box {(hi - lo).tolist()}, diameter {2 * r.max():g}", "Enlarge the box."))
+        raise SceneError(
+            message(
+                "random_points",
+                "the box must hold the largest sphere",
+                f"box {(hi - lo).tolist()}, diameter {2 * r.max():g}",
+                "Enlarge the box.",
+            )
+        )
     checks.integer("random_points.tries", tries, at_least=1, error=SceneError)
     rng = np.random.default_rng(checks.seed("random_points.seed", seed))
     cell = 2.0 * r.max()
@@ -99,9 +109,14 @@ def random_points(
                 cells.setdefault(home, []).append(i)
                 break
         else:
-            raise SceneError(message("random_points", f"found room for {i} of {n} spheres",
-                                     f"{tries} tries for the next",
-                                     "Enlarge the box or use fewer or smaller spheres."))
+            raise SceneError(
+                message(
+                    "random_points",
+                    f"found room for {i} of {n} spheres",
+                    f"{tries} tries for the next",
+                    "Enlarge the box or use fewer or smaller spheres.",
+                )
+            )
     return points
 
 

@@ -40,13 +40,18 @@ def mass_properties(
     """
     if (mass is None) == (density is None):
         raise SceneError(
-            message(where, "needs either mass or density", f"mass={mass}, density={density}",
-                    "Give exactly one of them.")
+            message(
+                where, "needs either mass or density", f"mass={mass}, density={density}", "Give exactly one of them."
+            )
         )
     if any(isinstance(p.shape, HalfSpace) for p in shapes):
         raise SceneError(
-            message(where, "a HalfSpace has no finite mass", "HalfSpace on a dynamic body",
-                    "Use add_static or add_kinematic, or a Box.")
+            message(
+                where,
+                "a HalfSpace has no finite mass",
+                "HalfSpace on a dynamic body",
+                "Use add_static or add_kinematic, or a Box.",
+            )
         )
     volumes = np.array([p.shape.volume for p in shapes])
     centers = np.array([p.position for p in shapes])
@@ -100,7 +105,11 @@ def _given_inertia(where: str, inertia: object) -> np.ndarray:
         )
     if moments[0] + moments[1] < moments[2] * (1 - 1e-9):
         raise SceneError(
-            message(where, "no principal moment may exceed the sum of the others", moments.tolist(),
-                    "No solid body has such an inertia.")
+            message(
+                where,
+                "no principal moment may exceed the sum of the others",
+                moments.tolist(),
+                "No solid body has such an inertia.",
+            )
         )
     return tensor

@@ -23,8 +23,13 @@ class Material:
     """Name for look-up from scene files and error messages."""
 
     def __post_init__(self) -> None:
-        checks.number("Material.friction", self.friction, at_least=0.0, error=SceneError,
-                      remedy="Use 0 for a frictionless surface.")
+        checks.number(
+            "Material.friction",
+            self.friction,
+            at_least=0.0,
+            error=SceneError,
+            remedy="Use 0 for a frictionless surface.",
+        )
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise SceneError(message("Material.name", "must be a non-empty text", repr(self.name), "Or leave it out."))
 

@@ -71,8 +71,15 @@ class State:
 
     def copy(self) -> State:
         """An independent copy."""
-        return State(self.time, self.step, self.position.copy(), self.orientation.copy(), self.velocity.copy(),
-                     self.spin.copy(), self.memory.copy())
+        return State(
+            self.time,
+            self.step,
+            self.position.copy(),
+            self.orientation.copy(),
+            self.velocity.copy(),
+            self.spin.copy(),
+            self.memory.copy(),
+        )
 
     def sha256(self) -> str:
         """Hash of time, poses and velocities, bit for bit."""
@@ -166,8 +173,9 @@ class Model:
                 return np.arange(first, first + count)
             if match and known == match[1] and int(match[2]) < count:
                 return np.array([first + int(match[2])])
-        raise SceneError(message("Model.bodies", "unknown body", repr(name),
-                                 nearest(name, [n for n, _, _ in self.names])))
+        raise SceneError(
+            message("Model.bodies", "unknown body", repr(name), nearest(name, [n for n, _, _ in self.names]))
+        )
 
     def name(self, body: int) -> str:
         """Name of the body with this index."""
@@ -183,5 +191,7 @@ class Model:
 
     def centered_pose(self, position: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The inverse of `user_pose`."""
-        return (position + rotation.rotate(orientation, self.body_center),
-                rotation.multiply(orientation, self.body_axes))
+        return (
+            position + rotation.rotate(orientation, self.body_center),
+            rotation.multiply(orientation, self.body_axes),
+        )

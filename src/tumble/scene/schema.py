@@ -29,8 +29,9 @@ def schema() -> types.SimpleNamespace:
         def known(cls, data: Any) -> Any:
             for key in data if isinstance(data, dict) else ():
                 if key not in cls.model_fields:
-                    raise PydanticCustomError("unknown_key", "unknown key",
-                                              {"key": key, "hint": checks.nearest(key, cls.model_fields)})
+                    raise PydanticCustomError(
+                        "unknown_key", "unknown key", {"key": key, "hint": checks.nearest(key, cls.model_fields)}
+                    )
             return data
 
     def table(title: str, /, *bases: type, **columns: Any) -> type[BaseModel]:
@@ -42,48 +43,91 @@ def schema() -> types.SimpleNamespace:
         return Annotated[list[kind], Field(min_length=count, max_length=count)]
 
     vector, quaternion, text = some(float, 3), some(float, 4), Annotated[str, Field(min_length=1)]
-    turned = table("Turned", orientation=quaternion,
-                   rotation=table("Rotation", axis=(vector, ...), angle_degrees=(float, ...)))
+    turned = table(
+        "Turned", orientation=quaternion, rotation=table("Rotation", axis=(vector, ...), angle_degrees=(float, ...))
+    )
     placed = table("PlacedShape", turned, position=vector, material=text)
     sphere = table("SphereShape", placed, type=(Literal["sphere"], ...), radius=(float, ...))
     box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...))
-    half_space = table("HalfSpaceShape", placed, type=(Literal["half_space"], ...), normal=vector,
-                       offset=float)
+    half_space = table("HalfSpaceShape", placed, type=(Literal["half_space"], ...), normal=vector, offset=float)
     shape = Annotated[sphere | box | half_space, Field(discriminator="type")]
     common = table("Common", material=text, name=text, group=int, mask=int, locked=list[str])
     body = table(
-        "Body", turned, common, kind=(Literal["dynamic", "static", "kinematic"], "dynamic"), shape=shape,
-        shapes=Annotated[list[shape], Field(min_length=1)], mass=float, density=float,
-        inertia=vector | some(vector, 3), position=vector, velocity=vector, angular_velocity=vector,
-        force=vector, torque=vector,
-        motion=table("Motion", amplitude=(vector, ...), period=(float, ...), start=float))
-    regular = dict(shape=(some(int, 3), ...), origin=vector, jitter=float, seed=int,
-                   count=Annotated[int, Field(ge=1)])
+        "Body",
+        turned,
+        common,
+        kind=(Literal["dynamic", "static", "kinematic"], "dynamic"),
+        shape=shape,
+        shapes=Annotated[list[shape], Field(min_length=1)],
+        mass=float,
+        density=float,
+        inertia=vector | some(vector, 3),
+        position=vector,
+        velocity=vector,
+        angular_velocity=vector,
+        force=vector,
+        torque=vector,
+        motion=table("Motion", amplitude=(vector, ...), period=(float, ...), start=float),
+    )
+    regular = dict(shape=(some(int, 3), ...), origin=vector, jitter=float, seed=int, count=Annotated[int, Field(ge=1)])
     grid = table("Grid", kind=(Literal["grid"], ...), spacing=(float | vector, ...), **regular)
     lattice = table("Lattice", kind=(Literal["lattice"], ...), diameter=(float, ...), **regular)
-    thrown = table("Random", kind=(Literal["random"], ...), count=(int, ...), low=(vector, ...),
-                   high=(vector, ...), radius=float | list[float], seed=int, tries=int)
+    thrown = table(
+        "Random",
+        kind=(Literal["random"], ...),
+        count=(int, ...),
+        low=(vector, ...),
+        high=(vector, ...),
+        radius=float | list[float],
+        seed=int,
+        tries=int,
+    )
     many = table(
-        "Many", common, position=list[vector], mass=float | list[float], density=float | list[float],
+        "Many",
+        common,
+        position=list[vector],
+        mass=float | list[float],
+        density=float | list[float],
         packing=Annotated[grid | lattice | thrown, Field(discriminator="kind")],
-        velocity=vector | list[vector], angular_velocity=vector | list[vector],
-        force=vector | list[vector])
+        velocity=vector | list[vector],
+        angular_velocity=vector | list[vector],
+        force=vector | list[vector],
+    )
     spheres = table("Spheres", many, radius=float | list[float], radius_range=some(float, 2), seed=int)
-    boxes = table("Boxes", many, turned, size=(vector | list[vector], ...),
-                  orientation=quaternion | list[quaternion])
-    container = table("Container", inner=(vector, ...), thickness=float, center=vector, material=text,
-                      name=text)
-    step = table("Step", dt=float, law=Literal[tuple(Law)], margin=float, recovery_speed=float,
-                 warm_start=bool, speed_limit=float)
-    solver = table("Solver", name=text, tolerance=float, stop=Literal[tuple(Stop)], max_iterations=int,
-                   scaling=Literal[tuple(Scaling)])
+    boxes = table("Boxes", many, turned, size=(vector | list[vector], ...), orientation=quaternion | list[quaternion])
+    container = table("Container", inner=(vector, ...), thickness=float, center=vector, material=text, name=text)
+    step = table(
+        "Step",
+        dt=float,
+        law=Literal[tuple(Law)],
+        margin=float,
+        recovery_speed=float,
+        warm_start=bool,
+        speed_limit=float,
+    )
+    solver = table(
+        "Solver",
+        name=text,
+        tolerance=float,
+        stop=Literal[tuple(Stop)],
+        max_iterations=int,
+        scaling=Literal[tuple(Scaling)],
+    )
     run = dict(until=Annotated[float, Field(gt=0)], save_every=Annotated[int, Field(ge=1)])
     scene = table(
-        "Scene", gravity=vector, material=list[table("Material", name=(text, ...), friction=float)],
+        "Scene",
+        gravity=vector,
+        material=list[table("Material", name=(text, ...), friction=float)],
         friction=list[table("Friction", a=(text, ...), b=(text, ...), friction=(float, ...))],
-        body=list[body], container=list[container], spheres=list[spheres], boxes=list[boxes],
-        exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))], step=step, solver=solver,
-        run=table("Run", **run))
+        body=list[body],
+        container=list[container],
+        spheres=list[spheres],
+        boxes=list[boxes],
+        exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))],
+        step=step,
+        solver=solver,
+        run=table("Run", **run),
+    )
     return types.SimpleNamespace(scene=scene, settings=table("Settings", step=step, solver=solver, **run))
 
 
@@ -121,8 +165,12 @@ def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str])
         words = context.get("expected_tags") or context["expected"]
         known = re.findall(r"'([^']*)'", words)
         hint = checks.nearest(str(value), known)
-        return message(where, "must be one of " + ", ".join(f"'{k}'" for k in known), shown,
-                       hint if hint.startswith("Did") else "Choose one of them.")
+        return message(
+            where,
+            "must be one of " + ", ".join(f"'{k}'" for k in known),
+            shown,
+            hint if hint.startswith("Did") else "Choose one of them.",
+        )
     if kind in ("too_short", "too_long"):
         bound, count = ("at least", "min_length") if kind == "too_short" else ("at most", "max_length")
         return message(where, f"must have {bound} {context[count]} items", shown, "Check the number of values.")

@@ -131,8 +131,12 @@ class Placed:
     def __post_init__(self) -> None:
         if not isinstance(self.shape, Shape):
             raise SceneError(
-                message("Placed.shape", "must be a Sphere, Box or HalfSpace", repr(self.shape),
-                        "For example Placed(Sphere(0.1), (0, 0, 1)).")
+                message(
+                    "Placed.shape",
+                    "must be a Sphere, Box or HalfSpace",
+                    repr(self.shape),
+                    "For example Placed(Sphere(0.1), (0, 0, 1)).",
+                )
             )
         object.__setattr__(self, "position", tuple(checks.vector("Placed.position", self.position).tolist()))
         q = checks.quaternion("Placed.orientation", self.orientation)
@@ -152,8 +156,9 @@ def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
         items = ()
     if not items:
         raise SceneError(
-            message(where, "must be a shape or a non-empty sequence of shapes", repr(shapes),
-                    "For example Sphere(0.1).")
+            message(
+                where, "must be a shape or a non-empty sequence of shapes", repr(shapes), "For example Sphere(0.1)."
+            )
         )
     out = []
     for item in items:
@@ -183,8 +188,11 @@ def open_box(
     x, y, z = checks.vector("open_box.inner", inner)
     for axis, value in zip("xyz", (x, y, z)):
         checks.number(f"open_box.inner ({axis})", float(value), above=0.0, unit="m", error=SceneError)
-    t = 0.1 * max(x, y) if thickness is None else checks.number(
-        "open_box.thickness", thickness, above=0.0, unit="m", error=SceneError)
+    t = (
+        0.1 * max(x, y)
+        if thickness is None
+        else checks.number("open_box.thickness", thickness, above=0.0, unit="m", error=SceneError)
+    )
     cx, cy, cz = checks.vector("open_box.center", center)
     # Walls reach down to the floor's underside, so that no edge of the floor shows inside.
     walls = [

@@ -73,8 +73,9 @@ class ContactForces:
 def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces:
     """Copies out of a step's buffers."""
     c, k = result.contacts, result.contacts.count
-    g = result.problem.operator.arrays.geometry[:, :k]
-    impulse = np.einsum("rdk,rk->kd", g[:9].reshape(3, 3, k), result.solution.impulse[:, :k])
+    arrays = result.problem.operator.arrays
+    frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
+    impulse = np.einsum("rdk,rk->kd", frame, result.solution.impulse[:, :k])
     return ContactForces(
         model,
         c.body_a[:k].copy(),
@@ -84,6 +85,6 @@ def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces
         c.gap[:k].copy(),
         impulse,
         impulse / dt,
-        g[9:12].T.copy(),
-        g[12:15].T.copy(),
+        arms[:3].T.copy(),
+        arms[3:].T.copy(),
     )

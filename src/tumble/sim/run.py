@@ -198,7 +198,8 @@ def dump_failure(sim: Simulation, path: Path) -> Path:
             group["body_a"], group["body_b"] = result.contacts.body_a[:k], result.contacts.body_b[:k]
             group["gap"], group["friction"] = result.contacts.gap[:k], result.contacts.friction[:k]
             group["bias"], group["impulse"] = result.problem.bias[:, :k], result.solution.impulse[:, :k]
-            group["geometry"] = result.problem.operator.arrays.geometry[:, :k]
+            group["frame"] = result.problem.operator.arrays.frame[:, :k]
+            group["arms"] = result.problem.operator.arrays.arms[:, :k]
             group["inverse_mass"] = result.problem.operator.arrays.inverse_mass
             group["inverse_inertia"] = result.problem.operator.arrays.inverse_inertia
     return out

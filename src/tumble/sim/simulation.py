@@ -158,6 +158,15 @@ class Simulation:
     ) -> None:
         """Set the whole state, or some of the bodies' frames and velocities (arrays over all bodies)."""
         n = self.model.body_count
+        if state is not None and not isinstance(state, State):
+            raise OptionsError(
+                message(
+                    "Simulation.set_state.state",
+                    "must be a State",
+                    repr(state)[:60],
+                    "Use get_state(), or give position= and so on.",
+                )
+            )
         if state is not None:
             for field, width in (("position", 3), ("orientation", 4), ("velocity", 3), ("spin", 3)):
                 checks.array(f"set_state.state.{field}", getattr(state, field), (n, width), error=OptionsError)

@@ -102,7 +102,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         work.narrow.find(work.pairs, state.position, work.free, h, margin, contacts)
     with _Timer(seconds, "assemble"):
         problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
-        guess = problem.vector("guess")
+        guess = problem.vector("x")
         if options.warm_start:
             warm = work.rows.warm_start(contacts, state.memory, guess)
         else:
@@ -237,7 +237,8 @@ def _contact_work(
             model.body_kind,
             contacts.body_a,
             contacts.body_b,
-            problem.operator.arrays.geometry,
+            problem.operator.arrays.frame,
+            problem.operator.arrays.arms,
             solution.impulse,
             work.free,
         )

@@ -10,6 +10,7 @@ import numpy as np
 from .. import checks
 from ..backends.base import MEASURES, blocks
 from ..enums import Law, Scaling, Status, Stop
+from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from .residuals import Residuals, measure
 
@@ -87,10 +88,21 @@ class IterativeSolver:
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
+        if not isinstance(problem, ConeProblem):
+            raise ProblemError(
+                message(
+                    type(self).__name__ + ".problem",
+                    "must be a ConeProblem",
+                    repr(problem)[:60],
+                    "Use ConeProblem.from_matrix or a simulation's last.problem.",
+                )
+            )
         impulse = problem.vector("impulse")
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
+        if guess is not None:
+            guess = _checked_guess(type(self).__name__, guess, problem)
         scaled = ScaledProblem(problem, self.scaling, guess)
         iterations, products, code, _ = self._iterate(scaled, law == Law.COULOMB, history)
         problem.backend.unscale_impulses(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
@@ -135,6 +147,27 @@ class IterativeSolver:
         )
 
 
+def _checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.ndarray:
+    """A finite guess in the problem's layout (3, cap), or contact by contact (3, count)."""
+    if guess is problem.scratch.get("x"):
+        return guess  # the stepper's own warm start
+    rows = np.asarray(guess)
+    if rows.ndim != 2 or rows.shape[0] != 3 or rows.shape[1] not in (problem.count, problem.bias.shape[1]):
+        raise ProblemError(
+            message(
+                where + ".guess",
+                f"must have shape (3, {problem.count})",
+                f"shape {rows.shape}",
+                "Rows are the normal and the two tangential impulses.",
+            )
+        )
+    out = problem.vector("x")
+    out[:, : problem.count] = checks.array(
+        where + ".guess", rows[:, : problem.count], (3, problem.count), error=ProblemError
+    )
+    return out
+
+
 class ScaledProblem:
     """A problem in scaled impulses x = S^-1 g: operator S N S, bias S r, friction mu s_n / s_t."""
 
@@ -158,7 +191,7 @@ class ScaledProblem:
         self.bias, self.x = problem.vector("scaled_bias"), problem.vector("x")
         self.friction, self.true_friction = problem.buffer("scaled_friction", cap), problem.friction
         if guess is None:
-            guess = problem.vector("x_new")
+            guess = self.x  # in place: every row is read before it is written
             guess[:] = 0.0
         b.scale_rows(self.count, problem.bias, problem.friction, self.scale, guess, self.bias, self.friction, self.x)
         self.shift = problem.buffer("shift", cap)

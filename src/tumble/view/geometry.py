@@ -13,7 +13,15 @@ from ..errors import OptionsError, message
 from ..scene import rotation
 
 __all__ = [
-    "Camera", "Shapes", "View", "corners_of", "fit_camera", "focus_ball", "glass_plates", "turned", "world_shapes",
+    "Camera",
+    "Shapes",
+    "View",
+    "corners_of",
+    "fit_camera",
+    "focus_ball",
+    "glass_plates",
+    "turned",
+    "world_shapes",
 ]
 
 
@@ -79,8 +87,11 @@ class Shapes:
     @property
     def bound(self) -> np.ndarray:
         """Radius (m,) of the bounding sphere, 0 for half-spaces [m]."""
-        return np.where(self.kind == ShapeKind.SPHERE, self.size[:, 0],
-                        np.where(self.kind == ShapeKind.BOX, np.linalg.norm(self.size, axis=1), 0.0))
+        return np.where(
+            self.kind == ShapeKind.SPHERE,
+            self.size[:, 0],
+            np.where(self.kind == ShapeKind.BOX, np.linalg.norm(self.size, axis=1), 0.0),
+        )
 
 
 def world_shapes(model: Any, position: Any, orientation: Any) -> Shapes:
@@ -91,7 +102,9 @@ def world_shapes(model: Any, position: Any, orientation: Any) -> Shapes:
     axes = rotation.multiply(orientation, model.body_axes)
     body = np.asarray(model.shape_body)
     return Shapes(
-        np.asarray(model.shape_kind), body, np.asarray(model.shape_parameters, float),
+        np.asarray(model.shape_kind),
+        body,
+        np.asarray(model.shape_parameters, float),
         center[body] + rotation.rotate(axes[body], model.shape_position),
         rotation.matrix(rotation.multiply(axes[body], model.shape_orientation)),
         np.asarray(model.body_kind)[body] == BodyKind.DYNAMIC,
@@ -155,7 +168,7 @@ def fit_camera(shapes: Shapes, size: tuple[int, int]) -> Camera:
     boxes = np.flatnonzero((shown | near) & (shapes.kind == ShapeKind.BOX))
     points = np.concatenate([shapes.center[balls], corners_of(shapes, boxes).reshape(-1, 3), middle[None]])
     reach = np.zeros(len(points))
-    reach[:len(balls)] = 1.15 * shapes.size[balls, 0]
+    reach[: len(balls)] = 1.15 * shapes.size[balls, 0]
     axes, top = camera_axes(-back), np.tan(np.deg2rad(angle) / 2)
     slope = np.array([top * size[0] / size[1], top])
     local = (points - middle) @ axes.T
@@ -176,6 +189,5 @@ def glass_plates(shapes: Shapes, eye: np.ndarray, focus: tuple[np.ndarray, float
     order = np.argsort(shapes.size, axis=1)
     thin = shapes.size[rows, order[:, 0]] < 0.25 * shapes.size[rows, order[:, 1]]
     normal = shapes.turn[rows, :, order[:, 0]]
-    sides = (np.einsum("ij,ij->i", normal, eye - shapes.center)
-             * np.einsum("ij,ij->i", normal, focus[0] - shapes.center))
+    sides = np.einsum("ij,ij->i", normal, eye - shapes.center) * np.einsum("ij,ij->i", normal, focus[0] - shapes.center)
     return (shapes.kind == ShapeKind.BOX) & ~shapes.moves & thin & (sides < 0.0)

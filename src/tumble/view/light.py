@@ -16,8 +16,21 @@ from .raster import NO_SHAPE, depth_of, rasterize, window_of
 
 __all__ = ["body_colors", "draw_glass", "shade"]
 
-PALETTE = np.array([[231, 111, 81], [244, 162, 97], [233, 196, 106], [138, 177, 125], [42, 157, 143],
-                    [69, 123, 157], [143, 124, 176], [217, 143, 158]]) / 255.0
+PALETTE = (
+    np.array(
+        [
+            [231, 111, 81],
+            [244, 162, 97],
+            [233, 196, 106],
+            [138, 177, 125],
+            [42, 157, 143],
+            [69, 123, 157],
+            [143, 124, 176],
+            [217, 143, 158],
+        ]
+    )
+    / 255.0
+)
 RAMP = np.array([[38, 70, 131], [42, 157, 143], [163, 190, 108], [233, 196, 106], [231, 111, 81]]) / 255.0
 STATIC_COLOR = np.array([0.80, 0.80, 0.82])
 FLOOR_COLORS = np.array([[0.885, 0.89, 0.90], [0.80, 0.81, 0.825]], np.float32)
@@ -43,8 +56,14 @@ def body_colors(model: Any, color_by: Any) -> np.ndarray:
     return np.where((np.asarray(model.body_kind) == BodyKind.DYNAMIC)[:, None], colors, STATIC_COLOR)
 
 
-def shade(view: View, shapes: Shapes, depth: np.ndarray, owner: np.ndarray, colors: np.ndarray,
-           focus: tuple[np.ndarray, float]) -> np.ndarray:
+def shade(
+    view: View,
+    shapes: Shapes,
+    depth: np.ndarray,
+    owner: np.ndarray,
+    colors: np.ndarray,
+    focus: tuple[np.ndarray, float],
+) -> np.ndarray:
     """Colours (h, w, 3) in 0..1, band by band, in single precision relative to the eye."""
     height = np.clip(0.5 - view.v / (2 * view.v[-1]), 0.0, 1.0)[:, None, None]
     sky = (SKY_LOW + (SKY_HIGH - SKY_LOW) * height).astype(np.float32)
@@ -53,12 +72,16 @@ def shade(view: View, shapes: Shapes, depth: np.ndarray, owner: np.ndarray, colo
     shapes = replace(shapes, center=shapes.center - view.eye)
     lamp = _Lamp(shapes, middle, radius, view)
     crevices = _crevices(view, depth, shapes, owner)
-    shapes = replace(shapes, center=shapes.center.astype(np.float32), turn=shapes.turn.astype(np.float32),
-                     size=shapes.size.astype(np.float32))
+    shapes = replace(
+        shapes,
+        center=shapes.center.astype(np.float32),
+        turn=shapes.turn.astype(np.float32),
+        size=shapes.size.astype(np.float32),
+    )
     colors, middle = colors.astype(np.float32), middle.astype(np.float32)
 
     def band(start: int) -> None:
-        i, j = np.nonzero(owner[start:start + BAND] != NO_SHAPE)
+        i, j = np.nonzero(owner[start : start + BAND] != NO_SHAPE)
         i += start
         shape, ray = owner[i, j], view.directions(i, j)
         point = depth[i, j, None].astype(np.float32) * ray
@@ -172,7 +195,7 @@ def _blur(values: np.ndarray, reach: int) -> np.ndarray:
 
 def draw_glass(view: View, shapes: Shapes, shape: int, depth: np.ndarray, picture: np.ndarray) -> None:
     """Tint what lies behind a plate and draw the plate's edges."""
-    center = view.local(shapes.center[shape:shape + 1])[0]
+    center = view.local(shapes.center[shape : shape + 1])[0]
     window = window_of(view, center, shapes, shape)
     near = depth_of(view, window, shapes, shape, center, depth)
     i, j = np.nonzero(near < depth[window])

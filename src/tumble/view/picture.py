@@ -55,8 +55,6 @@ def render(
     return image
 
 
-def auto_camera(
-    model_like: Any, position: Any, orientation: Any, *, size: tuple[int, int] = (960, 720)
-) -> Camera:
+def auto_camera(model_like: Any, position: Any, orientation: Any, *, size: tuple[int, int] = (960, 720)) -> Camera:
     """A raised three-quarter view that holds the dynamic bodies."""
     return fit_camera(world_shapes(model_like, position, orientation), size)

@@ -30,8 +30,14 @@ def plot_reports(reports: Mapping[str, np.ndarray], path: str | Path, *, title: 
     panels = [(label, log, {c: n for c, n in columns.items() if c in reports}) for label, log, columns in PANELS]
     panels = [panel for panel in panels if panel[2]]
     if "time" not in reports or not panels:
-        raise OptionsError(message("plot_reports.reports", "needs time and at least one column to draw",
-                                   sorted(reports), "Known: " + ", ".join(c for *_, p in PANELS for c in p) + "."))
+        raise OptionsError(
+            message(
+                "plot_reports.reports",
+                "needs time and at least one column to draw",
+                sorted(reports),
+                "Known: " + ", ".join(c for *_, p in PANELS for c in p) + ".",
+            )
+        )
     time = np.asarray(reports["time"], float)
     figure = Figure(figsize=(9.0, 1.2 + 1.7 * len(panels)), layout="constrained")
     FigureCanvasAgg(figure)

@@ -51,8 +51,9 @@ def window_of(view: View, center: np.ndarray, shapes: Shapes, shape: int) -> tup
     return everything
 
 
-def depth_of(view: View, window: tuple[slice, slice], shapes: Shapes, shape: int, center: np.ndarray,
-           inverse: np.ndarray) -> np.ndarray:
+def depth_of(
+    view: View, window: tuple[slice, slice], shapes: Shapes, shape: int, center: np.ndarray, inverse: np.ndarray
+) -> np.ndarray:
     """Depth of one shape in a window, NaN or inf where the ray misses it."""
     u, v = view.u[window[1]], view.v[window[0]][:, None]
     kind = shapes.kind[shape]

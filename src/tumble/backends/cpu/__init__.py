@@ -16,7 +16,7 @@ from .iterate import apgd
 from .iterate_more import barzilai_borwein, relax
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
 from .motion import advance, place_shapes, predict
-from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_geometry
+from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .rows import (
     block_steps,
     build_rows,
@@ -67,7 +67,7 @@ __all__ = [
     "read_rows",
     "relax",
     "remember",
-    "scale_geometry",
+    "scale_frame",
     "scale_rows",
     "sort_contacts",
     "unscale_impulses",

@@ -210,11 +210,11 @@ def barzilai_borwein(
 @loop
 def contact_sweep(op, bias, mu, step, blend, x, shift):
     """One Gauss-Seidel sweep over the contacts, in order; body velocities are kept up to date."""
-    g, v, im, ii = op.geometry, op.body_velocity, op.inverse_mass, op.inverse_inertia
+    g, arms, v, im, ii = op.frame, op.arms, op.body_velocity, op.inverse_mass, op.inverse_inertia
     for c in range(op.count):
         i, j = op.body_a[c], op.body_b[c]
-        ax, ay, az = g[9, c], g[10, c], g[11, c]
-        bx, by, bz = g[12, c], g[13, c], g[14, c]
+        ax, ay, az = arms[0, c], arms[1, c], arms[2, c]
+        bx, by, bz = arms[3, c], arms[4, c], arms[5, c]
         vx = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
         vy = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
         vz = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)

@@ -182,7 +182,7 @@ def contact_work(count, x, after, before):
 
 
 @loop
-def driven_work(count, kind, body_a, body_b, geometry, x, velocity):
+def driven_work(count, kind, body_a, body_b, frame, arms, x, velocity):
     """Work that bodies of prescribed motion put in: minus the power of the impulses on them [J]."""
     work = 0.0
     for c in range(count):
@@ -192,13 +192,13 @@ def driven_work(count, kind, body_a, body_b, geometry, x, velocity):
                 continue
             sign = 1.0 if side else -1.0
             for row in range(3):
-                ax, ay, az = geometry[9 + 3 * side, c], geometry[10 + 3 * side, c], geometry[11 + 3 * side, c]
+                ax, ay, az = arms[3 * side, c], arms[1 + 3 * side, c], arms[2 + 3 * side, c]
                 vx = velocity[b, 0] + velocity[b, 4] * az - velocity[b, 5] * ay
                 vy = velocity[b, 1] + velocity[b, 5] * ax - velocity[b, 3] * az
                 vz = velocity[b, 2] + velocity[b, 3] * ay - velocity[b, 4] * ax
                 work -= (
                     sign
                     * x[row, c]
-                    * (geometry[3 * row, c] * vx + geometry[3 * row + 1, c] * vy + geometry[3 * row + 2, c] * vz)
+                    * (frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz)
                 )
     return work

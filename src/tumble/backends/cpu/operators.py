@@ -12,7 +12,7 @@ from ..base import BLOCK, BODY_BLOCK, ContactArrays, MatrixArrays
 @block_body
 def lay_down_block(block, op, x):
     """World impulses of all contacts at their entries."""
-    count, g = op.count, op.geometry
+    count, g = op.count, op.frame
     slot_a, slot_b, force = op.slot_a, op.slot_b, op.entry_force
     for item in range(block_length(block, count)):
         c = item_index(block, item)
@@ -83,12 +83,12 @@ def gather(op):
 @block_body
 def read_rows_block(block, op, v, out):
     """out = D^T v for body velocities v (bodies, 6)."""
-    count, g, body_a, body_b = op.count, op.geometry, op.body_a, op.body_b
+    count, g, arms, body_a, body_b = op.count, op.frame, op.arms, op.body_a, op.body_b
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         i, j = body_a[c], body_b[c]
-        ax, ay, az = g[9, c], g[10, c], g[11, c]
-        bx, by, bz = g[12, c], g[13, c], g[14, c]
+        ax, ay, az = arms[0, c], arms[1, c], arms[2, c]
+        bx, by, bz = arms[3, c], arms[4, c], arms[5, c]
         vx = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
         vy = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
         vz = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)
@@ -169,15 +169,13 @@ def _product(op, x, out):
 
 
 @parallel_loop
-def scale_geometry(count, geometry, scale, out):
-    """Frames times the rows' scales; arms stay."""
+def scale_frame(count, frame, scale, out):
+    """Frames times the rows' scales."""
     for block in prange((count + BLOCK - 1) // BLOCK):
         for item in range(block_length(block, count)):
             c = item_index(block, item)
             sn, st = scale[0, c], scale[1, c]
             for k in range(3):
-                out[k, c] = sn * geometry[k, c]
-                out[3 + k, c] = st * geometry[3 + k, c]
-                out[6 + k, c] = st * geometry[6 + k, c]
-                out[9 + k, c] = geometry[9 + k, c]
-                out[12 + k, c] = geometry[12 + k, c]
+                out[k, c] = sn * frame[k, c]
+                out[3 + k, c] = st * frame[3 + k, c]
+                out[6 + k, c] = st * frame[6 + k, c]

@@ -56,7 +56,8 @@ def build_rows(
     gravity,
     slot_a,
     slot_b,
-    geometry,
+    frame,
+    arms,
     entry_arm,
     bias,
 ):
@@ -77,8 +78,8 @@ def build_rows(
                 free[j, 2] + vb[2] - free[i, 2] - va[2],
             )
             for d in range(3):
-                geometry[d, c], geometry[3 + d, c], geometry[6 + d, c] = n[d], u[d], w[d]
-                geometry[9 + d, c], geometry[12 + d, c] = ra[d], rb[d]
+                frame[d, c], frame[3 + d, c], frame[6 + d, c] = n[d], u[d], w[d]
+                arms[d, c], arms[3 + d, c] = ra[d], rb[d]
                 entry_arm[slot_a[c], d] = ra[d]
                 entry_arm[slot_b[c], d] = rb[d]
             limit = recovery if recovery >= 0.0 else math.sqrt(0.02 * gravity * size[c])
@@ -121,23 +122,19 @@ def _form(a, ja, b, jb, im, s):
 
 
 @parallel_loop
-def contact_diagonal(count, body_a, body_b, geometry, inverse_mass, inverse_inertia, diagonal):
+def contact_diagonal(count, body_a, body_b, frame, arms, inverse_mass, inverse_inertia, diagonal):
     """Diagonal blocks N_ii (6, cap): nn, uu, ww, nu, nw, uw."""
     for blk in prange((count + BLOCK - 1) // BLOCK):
         for item in range(block_length(blk, count)):
             c = item_index(blk, item)
             e = (
-                (geometry[0, c], geometry[1, c], geometry[2, c]),
-                (geometry[3, c], geometry[4, c], geometry[5, c]),
-                (geometry[6, c], geometry[7, c], geometry[8, c]),
+                (frame[0, c], frame[1, c], frame[2, c]),
+                (frame[3, c], frame[4, c], frame[5, c]),
+                (frame[6, c], frame[7, c], frame[8, c]),
             )
             block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-            block = _add_side(
-                block, e, (geometry[9, c], geometry[10, c], geometry[11, c]), inverse_mass, inverse_inertia, body_a[c]
-            )
-            block = _add_side(
-                block, e, (geometry[12, c], geometry[13, c], geometry[14, c]), inverse_mass, inverse_inertia, body_b[c]
-            )
+            block = _add_side(block, e, (arms[0, c], arms[1, c], arms[2, c]), inverse_mass, inverse_inertia, body_a[c])
+            block = _add_side(block, e, (arms[3, c], arms[4, c], arms[5, c]), inverse_mass, inverse_inertia, body_b[c])
             for k in range(6):
                 diagonal[k, c] = block[k]
 
@@ -208,7 +205,7 @@ def free_frozen_rows(count, diagonal, bias):
 
 
 @loop
-def warm_start(count, uid, body_a, body_b, feature, geometry, old_a, old_b, old_feature, old_impulse, x):
+def warm_start(count, uid, body_a, body_b, feature, frame, old_a, old_b, old_feature, old_impulse, x):
     """Impulses of the same contacts a step ago, in the new frames (both tables are sorted by key). Returns the hits."""
     k, hits = 0, 0
     old = old_a.size
@@ -221,9 +218,9 @@ def warm_start(count, uid, body_a, body_b, feature, geometry, old_a, old_b, old_
         if k < old and old_a[k] == a and old_b[k] == b and old_feature[k] == f:
             for row in range(3):
                 x[row, c] = (
-                    geometry[3 * row, c] * old_impulse[0, k]
-                    + geometry[3 * row + 1, c] * old_impulse[1, k]
-                    + geometry[3 * row + 2, c] * old_impulse[2, k]
+                    frame[3 * row, c] * old_impulse[0, k]
+                    + frame[3 * row + 1, c] * old_impulse[1, k]
+                    + frame[3 * row + 2, c] * old_impulse[2, k]
                 )
             hits += 1
         else:
@@ -232,12 +229,12 @@ def warm_start(count, uid, body_a, body_b, feature, geometry, old_a, old_b, old_
 
 
 @loop
-def remember(count, uid, body_a, body_b, geometry, x, uid_a, uid_b, impulse):
+def remember(count, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
     """Keys and world impulses of this step's contacts."""
     for c in range(count):
         uid_a[c], uid_b[c] = uid[body_a[c]], uid[body_b[c]]
         for d in range(3):
-            impulse[d, c] = geometry[d, c] * x[0, c] + geometry[3 + d, c] * x[1, c] + geometry[6 + d, c] * x[2, c]
+            impulse[d, c] = frame[d, c] * x[0, c] + frame[3 + d, c] * x[1, c] + frame[6 + d, c] * x[2, c]
 
 
 @loop
