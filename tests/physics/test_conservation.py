@@ -90,8 +90,8 @@ def test_a_settled_pile_gains_no_energy():
 def balance_error(dt, law):
     """Change of energy minus all works over a run, and what the scheme should leave.
 
-    Positions move with the new velocity, gravity works with the mean one: a step leaves (h/2) m g (v_new - v_old), which
-    telescopes to (h/2) m g times the change of vertical velocity over the run.
+    Positions move with the new velocity, gravity works with the mean one: a step leaves (h/2) m g (v_new - v_old),
+    which telescopes to (h/2) m g times the change of vertical velocity over the run.
     """
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace())

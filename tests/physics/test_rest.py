@@ -165,7 +165,7 @@ def test_a_box_rides_on_a_shaken_table_up_to_mu_g(amplitude, sticks):
 
 
 def test_force_callback_gets_and_gives_whole_arrays():
-    """A harmonic spring to the origin written by the user: the period of symplectic Euler is 2 pi sqrt(m/k) + O(h^2)."""
+    """A user's harmonic spring to the origin: the period of symplectic Euler is 2 pi sqrt(m/k) + O(h^2)."""
 
     def spring(time, position, orientation, velocity, angular_velocity):
         assert position.shape == (2, 3) and orientation.shape == (2, 4)

@@ -40,6 +40,9 @@ class PairSearch:
         self.capacity = 4 * backend.PAIR_BLOCK
         self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
         self.count = np.zeros(self.blocks, np.int64)
+        self.reach_speed = np.zeros(model.body_count)
+        """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
+        self._scratch = np.zeros(model.body_count)
 
     def place(
         self,
@@ -52,6 +55,7 @@ class PairSearch:
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
         m = self._model
+        stir = h * self._backend.largest_speed(m.body_kind, free)
         self._backend.place_shapes(
             m.shape_kind,
             m.shape_body,
@@ -66,6 +70,7 @@ class PairSearch:
             free,
             h,
             margin,
+            stir,
             self.shape_position,
             self.shape_matrix,
             self.box,
@@ -108,6 +113,18 @@ class PairSearch:
             )
             most, total = b.most_and_total(self.count)
             if most <= self.capacity:
-                return int(total)
+                break
             self.capacity = most + most // 4
             self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
+        b.spread_speed(
+            self.pair,
+            self.capacity,
+            self.count,
+            self.blocks,
+            m.shape_body,
+            m.body_kind,
+            free,
+            self.reach_speed,
+            self._scratch,
+        )
+        return int(total)

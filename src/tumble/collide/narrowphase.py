@@ -48,6 +48,7 @@ class ContactSearch:
                 m.body_kind,
                 center,
                 free,
+                pairs.reach_speed,
                 h,
                 margin,
                 pairs.pair,

@@ -1,4 +1,4 @@
-"""Operators N of a cone problem. Vectors are (3, capacity) arrays, component first; planar problems leave row 2 zero."""
+"""Operators N of a cone problem. Vectors are (3, capacity) arrays, component first; plane problems leave row 2 zero."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class RunResult:
             f"iterations {r['iterations'].mean():.0f} a step, "
             f"largest overlap {r['largest_overlap'].max():.3g} m",
             f"natural map {np.median(r['natural_map']):.2g} (median), {r['natural_map'].max():.2g} (worst); "
-            f"certificate: energy {r['certificate_energy'].max():.2g} J, gap shift {r['certificate_shift'].max():.2g} m",
+            f"certificate: {r['certificate_energy'].max():.2g} J, gaps moved by {r['certificate_shift'].max():.2g} m",
             "time: " + ", ".join(f"{k} {100 * v / total:.0f} %" for k, v in stages.items()),
         ]
         if self.unconverged:
@@ -87,6 +87,7 @@ def run(
     writer = _open(sim, save, resume) if save is not None else None
     dt = sim.options.dt
     target = sim.state.step + max(0, int(np.ceil((until - sim.time) / dt - 1e-6)))
+    sim.prepare()
     rows: list[list[float]] = []
     unconverged, start = 0, time.perf_counter()
     finished = False

@@ -19,9 +19,11 @@ from ..kernels import jit
 from ..observe.checkpoint import read_checkpoint, write_checkpoint
 from ..options import Save, StepOptions
 from ..scene import rotation
+from ..scene.builder import SceneBuilder
 from ..scene.model import Model, State
+from ..scene.shapes import HalfSpace, Sphere
 from ..solve.apgd import SolverAPGD
-from ..solve.base import Solver
+from ..solve.base import IterativeSolver, Solver
 from .forces import ContactForces, contact_forces
 from .report import StepReport
 from .run import RunResult, run
@@ -85,19 +87,19 @@ class Simulation:
 
     # ------------------------------------------------------------------ stepping
 
+    def prepare(self) -> None:
+        """Compile the kernels, or load them from the cache; the first step does it otherwise."""
+        _prepare(self.solver, self.backend)
+
     def step(self) -> StepReport:
         """Take one step. A blow-up raises and leaves the state as it was before the step."""
+        self.prepare()
         self._remember_state()
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
-        compiled = jit.compile_log.kernels
-        jit.compile_log.announce = _say_compiling
         try:
             result = step(self.model, self.state, self.options, solver=self.solver, work=self._work)
         finally:
-            jit.compile_log.announce = None
             jit.set_threads(before)
-        if jit.compile_log.kernels > compiled:
-            _say_compiled(jit.compile_log.kernels - compiled)
         self.last = result
         self._size = max(self.model.shape_count, result.contacts.count)
         self.unconverged += not result.report.converged
@@ -344,18 +346,38 @@ def _threads(threads: int | None) -> int:
     return count
 
 
+_PREPARED: set[tuple[str, str]] = set()
+
+
+def _prepare(solver: Solver, backend: ModuleType) -> None:
+    """Compile (or load) all kernels by a step of a ball on a floor, once a process, and say so when it takes time."""
+    solver = solver if isinstance(solver, IterativeSolver) else SolverAPGD()
+    key = (solver.name, backend.name)
+    if key in _PREPARED:
+        return
+    _PREPARED.add(key)
+    scene = SceneBuilder()
+    scene.add_static(HalfSpace())
+    scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0))
+    log = jit.compile_log
+    compiled, seconds = log.kernels, log.seconds
+    log.announce = _say_compiling
+    try:
+        Simulation(scene.build(), options=StepOptions(dt=1e-3), solver=solver, threads=1, backend=backend).step()
+    finally:
+        log.announce = None
+    if log.kernels > compiled:
+        print(
+            f"tumble: compiled {log.kernels - compiled} kernels in {log.seconds - seconds:.1f} s; kept in "
+            f"{jit.cache_folder()}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def _say_compiling() -> None:
     print(
-        "tumble: compiling kernels for this machine; this happens once and takes about half a minute ...",
-        file=sys.stderr,
-        flush=True,
-    )
-
-
-def _say_compiled(kernels: int) -> None:
-    log = jit.compile_log
-    print(
-        f"tumble: compiled {kernels} kernels ({log.seconds:.1f} s so far); kept in {jit.cache_folder()}",
+        "tumble: compiling kernels for this machine; this happens once and takes up to a minute ...",
         file=sys.stderr,
         flush=True,
     )

@@ -29,7 +29,7 @@ class Residuals:
 
     law: Law
     natural_map: float
-    """Scale-free: |g^ - Pi(g^ - a^)| / max(|r^|, |g^|, |u^|) with g^ = w g, a^ = a / w, w^2 the mean diagonal of N_ii."""
+    """Scale-free: |g^ - Pi(g^ - a^)| / max(|r^|, |g^|, |u^|) with g^ = w g, a^ = a / w, w^2 = mean diag N_ii."""
     natural_map_classic: float
     """The same with w = 1; depends on the units."""
     residual_eq25: float

@@ -11,11 +11,12 @@ from .collide import (
     find_pairs,
     most_and_total,
     sort_contacts,
+    spread_speed,
 )
 from .iterate import apgd
 from .iterate_more import barzilai_borwein, relax
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
-from .motion import advance, place_shapes, predict
+from .motion import advance, largest_speed, place_shapes, predict
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .rows import (
     block_steps,
@@ -34,6 +35,8 @@ from .rows import (
 name = "cpu"
 
 __all__ = [
+    "largest_speed",
+    "spread_speed",
     "FEW",
     "LEVELS",
     "PAIR_BLOCK",

@@ -252,6 +252,7 @@ def _pair(
     body_kind,
     center,
     free,
+    reach_speed,
     h,
     margin,
     out,
@@ -260,7 +261,8 @@ def _pair(
 ):
     """Contacts of one ordered pair, with gaps as the step's bias needs them; returns their number.
 
-    A slow pair is taken as it stands: contacts within the margin plus h times the approach speed. A fast one is swept:
+    A slow pair is taken as it stands: contacts within the margin plus h times the approach speed, or the speed that a
+    neighbour could hand on to one of the two within the step. A fast one is swept:
     it has a contact only if the paths meet within the step (or pass within half the smaller size), so that a near
     miss is not deflected. Against a body of prescribed motion the contact is that of the first touch (or nearest
     approach), its gap continued back to now with the approach speed. Between two dynamic bodies the present normal is
@@ -287,7 +289,7 @@ def _pair(
     reach = near + turning
     if travel <= FAST_TRAVEL * size or kb == HALF_SPACE:
         gap, n = pair_gap(ka, pa, ma, sa, kb, pb, mb, sb)
-        reach += h * max(0.0, -dot(v, n))
+        reach += h * max(-dot(v, n), max(reach_speed[a], reach_speed[b]))
         if gap > reach:
             return 0
     else:
@@ -323,6 +325,7 @@ def find_contacts(
     body_kind,
     center,
     free,
+    reach_speed,
     h,
     margin,
     pair,
@@ -359,6 +362,7 @@ def find_contacts(
                 body_kind,
                 center,
                 free,
+                reach_speed,
                 h,
                 margin,
                 raw,
@@ -416,6 +420,25 @@ def arrange_contacts(
                 normal[d, k] = sign * raw[c, d]
                 point[d, k] = raw[c, 3 + d]
             gap[k] = raw[c, 6]
+
+
+@loop
+def spread_speed(pair, capacity, count, blocks, body, body_kind, free, reach_speed, scratch):
+    """reach_speed[b]: the largest speed among the neighbours (and theirs) of a dynamic body b. A body that is hit can
+    move with it in the same step, into a third one that its own velocity does not announce."""
+    for b in range(body_kind.size):
+        reach_speed[b] = 0.0
+        scratch[b] = norm((free[b, 0], free[b, 1], free[b, 2]))
+    for _ in range(2):
+        for block in range(blocks):
+            for k in range(block * capacity, block * capacity + count[block]):
+                a, b = body[pair[k, 0]], body[pair[k, 1]]
+                if body_kind[a] == DYNAMIC:
+                    reach_speed[a] = max(reach_speed[a], scratch[b])
+                if body_kind[b] == DYNAMIC:
+                    reach_speed[b] = max(reach_speed[b], scratch[a])
+        for b in range(body_kind.size):
+            scratch[b] = max(scratch[b], reach_speed[b])
 
 
 @loop

@@ -131,7 +131,10 @@ def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
 
 @loop
 def measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, out):
-    """Fill `out` (see `Measure`); partial has one row more than there are blocks. A norm that is not finite makes every residual infinite."""
+    """Fill `out` (see `Measure`); partial has one row more than there are blocks.
+
+    A norm that is not finite makes every residual infinite.
+    """
     _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
     blocks = (count + BLOCK - 1) // BLOCK
     total = partial[blocks]

@@ -133,13 +133,15 @@ def place_shapes(
     free,
     h,
     margin,
+    stir,
     shape_position,
     shape_matrix,
     box,
 ):
     """World pose of every shape and the bounding box (m, 6: low, high) of its way through the step.
 
-    margin < 0: a twentieth of the shape's smallest half-extent.
+    margin < 0: a twentieth of the shape's smallest half-extent. stir: largest travel of any body in the step [m]; a
+    body at rest that is hit moves on at once, so boxes grow by half of it, up to a tenth of the shape.
     """
     m = kind.size
     for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
@@ -156,7 +158,7 @@ def place_shapes(
                 continue
             w = (free[b, 3], free[b, 4], free[b, 5])
             v = add((free[b, 0], free[b, 1], free[b, 2]), cross(w, arm))
-            extra = 0.05 * smallest[i] if margin < 0.0 else 0.5 * margin
+            extra = (0.05 * smallest[i] if margin < 0.0 else 0.5 * margin) + min(0.1 * smallest[i], 0.5 * stir)
             if kind[i] != SPHERE:
                 extra += h * norm(w) * bound[i]
             for k in range(3):
@@ -297,3 +299,12 @@ def advance(
         bad += partial[block, 6]
         travel = max(travel, partial[block, 7])
     return t0, t1, p0, p1, work, top, bad, travel
+
+
+@loop
+def largest_speed(kind, free):
+    """Largest speed of a body in the step [m/s]."""
+    top = 0.0
+    for i in range(kind.size):
+        top = max(top, norm((free[i, 0], free[i, 1], free[i, 2])))
+    return top
