@@ -58,7 +58,7 @@ class IterativeSolver:
     """Options of the first-order solvers."""
 
     tolerance: float | None = None
-    """The stopping quantity must fall below this. None: 1e-7 for up to 256 contacts (mechanisms, stacks), where it
+    """The stopping quantity must fall below this. None: 1e-7 for up to 64 contacts (mechanisms, stacks), where it
     costs little, and 1e-5 beyond (piles: overlaps of about 1e-5 of a radius)."""
     stop: str = Stop.NATURAL_MAP
     """Stopping quantity: natural_map, residual_eq25 [m/s] or certificate (relative, see `docs/measures.md`)."""
@@ -68,7 +68,7 @@ class IterativeSolver:
     """none, scalar (one number a contact) or normal_tangential."""
     check_every: int = 5
     """Iterations between two measurements."""
-    damping: float = 300.0
+    damping: float = 100.0
     """Coulomb's law: from iteration `damping` on, the correction is refreshed by damping / k of its change only."""
     record: bool = False
     """Keep the history of the stopping quantity."""
@@ -123,7 +123,7 @@ class IterativeSolver:
         """The tolerance for a problem of this size."""
         if self.tolerance is not None:
             return float(self.tolerance)
-        return 1e-7 if contacts <= 256 else 1e-5
+        return 1e-7 if contacts <= 64 else 1e-5
 
     def iteration_limit(self, contacts: int) -> int:
         """The most iterations for a problem of this size."""
