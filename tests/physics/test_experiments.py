@@ -181,9 +181,10 @@ def test_quick_containers(tmp_path, name, weight):
 
 @pytest.mark.slow
 def test_fill_in_full(tmp_path):
+    """Not which law settles first: a single run decides that by chance, see `fill.Settings`."""
     m = run("fill", tmp_path)
     assert_container(m, 1000 * GRAVITY)
-    assert m["settle_time_coulomb"] < m["settle_time_relaxed"]
+    assert m["kinetic_energy_end_coulomb"] < 10.0
 
 
 # ---------------------------------------------------------------------- registry, settings, errors

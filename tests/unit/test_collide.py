@@ -31,7 +31,7 @@ def placed_pairs(model, h=1e-3, margin=-1.0):
     free[:, :3] = state.velocity
     matrix = rotation.matrix(state.orientation).reshape(n, 9)
     search.place(state.position, state.orientation, matrix, free, h, margin)
-    search.find(free, h)
+    search.find(free, h, margin)
     found = set()
     for block, count in enumerate(search.count):
         rows = search.pair[block * search.capacity : block * search.capacity + count]

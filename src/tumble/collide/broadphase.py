@@ -30,6 +30,7 @@ class PairSearch:
         self._level = np.zeros(m, np.int64)
         self._key = np.zeros(m, np.int64)
         self._level_count = np.zeros(backend.LEVELS, np.int64)
+        self._histogram = np.zeros(8 * backend.LEVELS, np.int64)
         buckets = 1 << max(4, int(np.ceil(np.log2(max(1, m)))))
         self._bucket_start = np.zeros(buckets + 2, np.int64)
         self._item = np.zeros(m, np.int32)
@@ -76,10 +77,11 @@ class PairSearch:
             self.box,
         )
 
-    def find(self, free: np.ndarray, h: float) -> int:
+    def find(self, free: np.ndarray, h: float, margin: float) -> int:
         """Fill `pair`, `capacity` places a block; returns the number of pairs."""
         m, b = self._model, self._backend
-        b.cell_keys(m.shape_kind, self.box, self._level, self._key)
+        phase = b.choose_phase(m.shape_kind, self.box, self._level, self._histogram)
+        b.cell_keys(m.shape_kind, self.box, phase, self._level, self._key)
         singles, used = b.build_grid(
             self._level, self._key, self._level_count, self._bucket_start, self._item, self._single, self._levels
         )
@@ -96,6 +98,8 @@ class PairSearch:
                 self.shape_matrix,
                 free,
                 h,
+                0.5 * max(0.0, margin),
+                phase,
                 self._level,
                 self._key,
                 self._level_count,

@@ -77,9 +77,10 @@ class ContactSearch:
                 m.shape_local,
                 self._start,
                 self._cursor,
+                contacts.order,
+                contacts.body_a,
                 contacts.body_b,
                 contacts.feature,
-                contacts.order,
             )
         )
         b.arrange_contacts(

@@ -15,9 +15,9 @@ from .base import Job, setting
 class Settings(fill.Settings):
     """Of `compact`: those of `fill`, whose time is now called settling, and the slab.
 
-    The slab's impulses are some thousand times a sphere's, and the natural map is relative to them: the tolerance is
-    lower than that of `fill`, so that the contacts of single spheres are solved as well. The quick version takes 2 s,
-    because after 1 s the slab still sinks.
+    The tolerance is lower than that of `fill`: with 1e-5 the quick version's largest complementarity error was only 86
+    times below the relaxed one's. The quick version takes 2 s, because after 1 s the mean force is still 8 % above the
+    weight.
     """
 
     dt: float = setting(0.001, "time step under the slab", unit="s", above=0.0)

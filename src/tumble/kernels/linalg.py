@@ -32,6 +32,12 @@ def sub(a, b):
 
 
 @exact
+def mul(a, b):
+    """Component by component."""
+    return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
+
+
+@exact
 def axpy(s, a, b):
     """s a + b"""
     return (s * a[0] + b[0], s * a[1] + b[1], s * a[2] + b[2])

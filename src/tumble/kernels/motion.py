@@ -12,7 +12,17 @@ NEWTON_LIMIT = 30
 
 @exact
 def gyroscopic_midpoint(inertia, spin, h):
-    """New spin (body axes) after h of torque-free motion, by the implicit midpoint rule solved to rounding.
+    """New spin (body axes) after h of torque-free motion. Steps that turn by more than a radian are divided, so that
+    Newton's method always converges; each part keeps the energy."""
+    parts = 1 + int(min(1000.0, h * math.sqrt(spin[0] * spin[0] + spin[1] * spin[1] + spin[2] * spin[2])))
+    for _ in range(parts):
+        spin = _midpoint(inertia, spin, h / parts)
+    return spin
+
+
+@exact
+def _midpoint(inertia, spin, h):
+    """One step of the implicit midpoint rule, solved to rounding.
 
     I (w1 - w0) = h (I wm) x wm with wm = (w0 + w1)/2: conserves the kinetic energy and |I w| exactly. Unknown here is
     wm; Newton's matrix is I + h/2 (d/dw)(w x I w).

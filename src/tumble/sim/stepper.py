@@ -97,7 +97,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
     with _Timer(seconds, "place"):
         work.pairs.place(state.position, state.orientation, work.matrix, work.free, h, margin)
     with _Timer(seconds, "broad"):
-        work.pairs.find(work.free, h)
+        work.pairs.find(work.free, h, margin)
     with _Timer(seconds, "narrow"):
         work.narrow.find(work.pairs, state.position, work.free, h, margin, contacts)
     with _Timer(seconds, "assemble"):

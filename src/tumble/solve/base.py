@@ -68,7 +68,7 @@ class IterativeSolver:
     """none, scalar (one number a contact) or normal_tangential."""
     check_every: int = 5
     """Iterations between two measurements."""
-    damping: float = 100.0
+    damping: float = 300.0
     """Coulomb's law: from iteration `damping` on, the correction is refreshed by damping / k of its change only."""
     record: bool = False
     """Keep the history of the stopping quantity."""

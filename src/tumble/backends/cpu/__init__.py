@@ -7,6 +7,7 @@ from .collide import (
     arrange_contacts,
     build_grid,
     cell_keys,
+    choose_phase,
     find_contacts,
     find_pairs,
     most_and_total,
@@ -35,6 +36,7 @@ from .rows import (
 name = "cpu"
 
 __all__ = [
+    "choose_phase",
     "largest_speed",
     "spread_speed",
     "FEW",

@@ -6,11 +6,12 @@ import math
 
 from ...kernels.jit import block_length, exact, item_index, loop, parallel_loop, prange
 from ...kernels.linalg import add, axpy, cross, dot, norm, sub
-from ...kernels.pairs import first_touch, pair_contacts, pair_gap
+from ...kernels.pairs import first_touch, pair_contacts, pair_gap, sphere_sphere, write_row
 from ..base import BLOCK, BODY_BLOCK
 from .motion import row3, row9
 
 DYNAMIC = 2
+SPHERE = 0
 HALF_SPACE = 2
 LEVELS = 256
 LEVEL_ZERO = 128
@@ -37,19 +38,48 @@ def _bucket(key, mask):
     return (key ^ (key >> 32)) & mask
 
 
+@exact
+def _cell_size(level, phase):
+    """Edge of the cells of a level: its boxes are smaller, by less than a factor of two."""
+    return math.ldexp(1.0 + 0.125 * phase, level - LEVEL_ZERO)
+
+
+@loop
+def choose_phase(kind, box, level, histogram):
+    """Bins of eight to the octave for all boxes (left in `level`), and the phase (0..7) of the levels for which cells
+    fit their boxes best: equal bodies then share one level with cells of their own size."""
+    histogram[:] = 0
+    for i in range(kind.size):
+        if kind[i] == HALF_SPACE:
+            level[i] = NO_LEVEL
+            continue
+        extent = max(box[i, 3] - box[i, 0], max(box[i, 4] - box[i, 1], box[i, 5] - box[i, 2]))
+        mantissa, e = math.frexp(extent)
+        e = min(LEVELS - 4, max(2, e + LEVEL_ZERO))
+        level[i] = 8 * e + min(7, max(0, int((mantissa - 0.5) * 16.0)))
+        histogram[level[i]] += 1
+    best, phase = math.inf, 0
+    for p in range(8):
+        cost = 0.0
+        for f in range(8, 8 * (LEVELS - 2)):
+            if histogram[f] > 0:
+                ratio = _cell_size((f - p) // 8, p) / _cell_size(f // 8 - 1, f % 8)
+                cost += histogram[f] * ratio * ratio * ratio
+        if cost < best:
+            best, phase = cost, p
+    return phase
+
+
 @parallel_loop
-def cell_keys(kind, box, level, key):
-    """Level (power of two that holds the shape's box) and cell of the box centre."""
+def cell_keys(kind, box, phase, level, key):
+    """From bins to levels, and the cell of each box centre."""
     m = kind.size
     for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
         for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
             if kind[i] == HALF_SPACE:
-                level[i] = NO_LEVEL
                 continue
-            extent = max(box[i, 3] - box[i, 0], max(box[i, 4] - box[i, 1], box[i, 5] - box[i, 2]))
-            _, e = math.frexp(extent)
-            e = min(LEVELS - 2, max(1, e + LEVEL_ZERO))
-            size = math.ldexp(1.0, e - LEVEL_ZERO)
+            e = (level[i] - phase) // 8
+            size = _cell_size(e, phase)
             level[i] = e
             x = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
             y = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
@@ -151,6 +181,8 @@ def find_pairs(
     matrix,
     free,
     h,
+    slack,
+    phase,
     level,
     key,
     level_count,
@@ -166,7 +198,10 @@ def find_pairs(
     capacity,
     count,
 ):
-    """Pairs of shapes whose boxes meet, `capacity` places for each block of shapes; count may exceed it (try again)."""
+    """Pairs of shapes whose boxes meet, `capacity` places for each block of shapes; count may exceed it (try again).
+
+    Within a level a pair is found from the shape in the lower cell. slack: what a user's margin adds for planes [m].
+    """
     m = kind.size
     hash_mask = bucket_start.size - 3
     for block in prange((m + PAIR_BLOCK - 1) // PAIR_BLOCK):
@@ -181,7 +216,7 @@ def find_pairs(
                 v = (free[b, 0], free[b, 1], free[b, 2])
                 w = (free[b, 3], free[b, 4], free[b, 5])
                 reach = h * (norm(v) + norm(w) * norm(sub(row3(position, i), row3(position, p))))
-                if _above_plane(i, p, box, position, matrix) <= reach and _may_collide(
+                if _above_plane(i, p, box, position, matrix) <= reach + slack and _may_collide(
                     i, p, body, body_kind, group, mask, excluded
                 ):
                     if found < capacity:
@@ -206,21 +241,28 @@ def find_pairs(
                 e = levels[s]
                 if e < mine:
                     continue
-                size = math.ldexp(1.0, e - LEVEL_ZERO)
+                size = _cell_size(e, phase)
                 x0 = int(math.floor(box[i, 0] / size - 0.5))
                 x1 = int(math.floor(box[i, 3] / size + 0.5))
                 y0 = int(math.floor(box[i, 1] / size - 0.5))
                 y1 = int(math.floor(box[i, 4] / size + 0.5))
                 z0 = int(math.floor(box[i, 2] / size - 0.5))
                 z1 = int(math.floor(box[i, 5] / size + 0.5))
-                for x in range(x0, x1 + 1):
-                    for y in range(y0, y1 + 1):
-                        for z in range(z0, z1 + 1):
+                same = e == mine
+                cx, cy, cz = x0, y0, z0
+                if same:
+                    cx = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
+                    cy = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
+                    cz = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
+                for x in range(cx, x1 + 1):
+                    for y in range(cy if same and x == cx else y0, y1 + 1):
+                        for z in range(cz if same and x == cx and y == cy else z0, z1 + 1):
+                            home = same and x == cx and y == cy and z == cz
                             wanted = _cell_key(e, x, y, z)
                             b = _bucket(wanted, hash_mask) + 1
                             for t in range(bucket_start[b], bucket_start[b + 1]):
                                 j = item[t]
-                                if key[j] != wanted or (e == mine and j <= i):
+                                if key[j] != wanted or (home and j <= i):
                                     continue
                                 if _boxes_meet(box, i, j) and _may_collide(
                                     i, j, body, body_kind, group, mask, excluded
@@ -262,20 +304,28 @@ def _pair(
     """Contacts of one ordered pair, with gaps as the step's bias needs them; returns their number.
 
     A slow pair is taken as it stands: contacts within the margin plus h times the approach speed, or the speed that a
-    neighbour could hand on to one of the two within the step. A fast one is swept:
-    it has a contact only if the paths meet within the step (or pass within half the smaller size), so that a near
-    miss is not deflected. Against a body of prescribed motion the contact is that of the first touch (or nearest
-    approach), its gap continued back to now with the approach speed. Between two dynamic bodies the present normal is
-    kept: with one application point on the line of centres no angular momentum is made.
+    neighbour could hand on to one of the two within the step. A fast one is swept: it has a contact only if the paths
+    meet within the step, so that a near miss is not deflected. Against a body of prescribed motion the contact is that
+    of the first touch, or of the nearest approach within half the smaller size, its gap continued back to now with the
+    approach speed. Between two dynamic bodies the present normal is kept: with one application point on the line of
+    centres no angular momentum is made.
     """
     pa, pb = row3(shape_position, i), row3(shape_position, j)
-    ma, mb = row9(shape_matrix, i), row9(shape_matrix, j)
-    sa, sb = row3(parameters, i), row3(parameters, j)
     ka, kb = kind[i], kind[j]
     a, b = body[i], body[j]
     xa, xb = row3(center, a), row3(center, b)
     size = min(smallest[i], smallest[j])
     near = 0.05 * size if margin < 0.0 else margin
+    if kb == SPHERE:  # two spheres, the most frequent pair
+        gap, n = sphere_sphere(pa, parameters[i, 0], pb, parameters[j, 0])
+        v = sub(_point_velocity(free, b, pb, xb), _point_velocity(free, a, pa, xa))
+        if h * norm(v) <= FAST_TRAVEL * size:
+            if gap > near + h * max(-dot(v, n), max(reach_speed[a], reach_speed[b])):
+                return 0
+            write_row(out, row, n, axpy(parameters[i, 0] + 0.5 * gap, n, pa), gap, 0.0)
+            return 1
+    ma, mb = row9(shape_matrix, i), row9(shape_matrix, j)
+    sa, sb = row3(parameters, i), row3(parameters, j)
     turning = 0.0
     if ka != 0:
         turning += h * norm((free[a, 3], free[a, 4], free[a, 5])) * bound[i]
@@ -294,13 +344,13 @@ def _pair(
             return 0
     else:
         t, gap = first_touch(ka, pa, ma, sa, kb, pb, mb, sb, v, h)
-        if gap > max(near, 0.5 * size) + turning:
+        if fixed_a or fixed_b:
+            reach = max(near, 0.5 * size) + turning
+        if gap > reach:
             return 0
         if not (fixed_a or fixed_b):
             t = 0.0
             reach += travel
-        else:
-            reach += 0.5 * size
     count = pair_contacts(ka, axpy(t, va, pa), ma, sa, kb, axpy(t, vb, pb), mb, sb, reach, out, row, scratch)
     if t > 0.0:
         # Back to the present: the dynamic body's point, and the gap that shrinks to the one found at time t.
@@ -376,30 +426,47 @@ def find_contacts(
 
 
 @loop
-def sort_contacts(raw, raw_shapes, raw_capacity, raw_count, blocks, body, local, start, cursor, body_b, feature, order):
-    """Order of the contacts by (body a, body b, feature), a < b; `order` holds places in raw. Returns their number."""
+def sort_contacts(
+    raw, raw_shapes, raw_capacity, raw_count, blocks, body, local, start, cursor, order, first, body_b, feature
+):
+    """Order of the contacts by (body a, body b, feature), a < b; `order` holds places in raw. Returns their number.
+
+    Two stable counting sorts, by b (into `first`) and by a; what is left are the few points of one pair of bodies.
+    """
     start[:] = 0
     for block in range(blocks):
         for c in range(block * raw_capacity, block * raw_capacity + raw_count[block]):
-            start[min(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]]) + 1] += 1
+            start[max(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]]) + 1] += 1
+    for b in range(1, start.size):
+        start[b] += start[b - 1]
+        cursor[b - 1] = start[b - 1]
+    for block in range(blocks):
+        for c in range(block * raw_capacity, block * raw_capacity + raw_count[block]):
+            b = max(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]])
+            first[cursor[b]] = c
+            cursor[b] += 1
+    total = start[start.size - 1]
+    start[:] = 0
+    for k in range(total):
+        c = first[k]
+        start[min(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]]) + 1] += 1
     for a in range(1, start.size):
         start[a] += start[a - 1]
         cursor[a - 1] = start[a - 1]
-    for block in range(blocks):
-        for c in range(block * raw_capacity, block * raw_capacity + raw_count[block]):
-            i, j = raw_shapes[c, 0], raw_shapes[c, 1]
-            if body[i] > body[j]:
-                i, j = j, i
-            a, b = body[i], body[j]
-            code = (local[i] << 36) | (local[j] << 16) | int(raw[c, 7])
-            # Insertion into the sorted part of body a's stretch; pairs come nearly sorted.
-            k = cursor[a]
-            while k > start[a] and (body_b[k - 1] > b or (body_b[k - 1] == b and feature[k - 1] > code)):
-                body_b[k], feature[k], order[k] = body_b[k - 1], feature[k - 1], order[k - 1]
-                k -= 1
-            body_b[k], feature[k], order[k] = b, code, c
-            cursor[a] += 1
-    return start[start.size - 1]
+    for n in range(total):
+        c = first[n]
+        i, j = raw_shapes[c, 0], raw_shapes[c, 1]
+        if body[i] > body[j]:
+            i, j = j, i
+        a, b = body[i], body[j]
+        code = (local[i] << 36) | (local[j] << 16) | int(raw[c, 7])
+        k = cursor[a]
+        while k > start[a] and body_b[k - 1] == b and feature[k - 1] > code:
+            body_b[k], feature[k], order[k] = body_b[k - 1], feature[k - 1], order[k - 1]
+            k -= 1
+        body_b[k], feature[k], order[k] = b, code, c
+        cursor[a] += 1
+    return total
 
 
 @parallel_loop

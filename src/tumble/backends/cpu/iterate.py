@@ -169,6 +169,7 @@ def apgd(
     limit,
     check_every,
     growth,
+    momentum_limit,
     x,
     x_old,
     nx,
@@ -221,6 +222,8 @@ def apgd(
             theta_new = 0.5 * (theta * math.sqrt(theta * theta + 4.0) - theta * theta)
             beta = theta * (1.0 - theta) / (theta * theta + theta_new)
             theta = theta_new
+            if coulomb:
+                beta = min(beta, momentum_limit)
         curvature *= growth
         x_old, x, x_new = x, x_new, x_old
         nx_old, nx, nx_new = nx, nx_new, nx_old

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.jit import exact, loop, parallel_loop, prange
-from ...kernels.linalg import add, cross, mat_t_vec, mat_vec, norm, quat_matrix, quat_multiply
+from ...kernels.linalg import add, cross, mat_t_vec, mat_vec, mul, norm, quat_matrix, quat_multiply, symmetric_vec
 from ...kernels.motion import gyroscopic_midpoint, turn
 from ..base import BODY_BLOCK
 
@@ -66,6 +66,28 @@ def world_inverse_inertia(m, inertia, lx, ly, lz):
     return (yy / det, xx / det, 0.0, -xy / det, 0.0, 0.0)
 
 
+@exact
+def _free_turning(orientation, m, inertia, spin, locked, i, h):
+    """Angular velocity (world axes) after h without torque.
+
+    All axes free: the gyroscopic midpoint. Two or three locked: it stays, since the inertia about a fixed axis does
+    not change. One locked: the angular momentum about the two free axes stays (energy then to first order in h).
+    """
+    count = 0
+    for k in range(3):
+        count += 1 if locked[i, 3 + k] else 0
+    if count == 0:
+        return mat_vec(m, gyroscopic_midpoint(inertia, spin, h))
+    w = mat_vec(m, spin)
+    w = (0.0 if locked[i, 3] else w[0], 0.0 if locked[i, 4] else w[1], 0.0 if locked[i, 5] else w[2])
+    if count > 1:
+        return w
+    momentum = mat_vec(m, mul(inertia, mat_t_vec(m, w)))
+    ahead = quat_matrix(turn(orientation, mat_t_vec(m, w), h))
+    new = world_inverse_inertia(ahead, inertia, locked[i, 3], locked[i, 4], locked[i, 5])
+    return symmetric_vec(new, momentum)
+
+
 @parallel_loop
 def predict(
     kind,
@@ -101,7 +123,7 @@ def predict(
                     free[i, k] = v
                 continue
             inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
-            w = mat_vec(m, gyroscopic_midpoint(row3(inertia, i), row3(spin, i), h))
+            w = _free_turning(row4(orientation, i), m, row3(inertia, i), row3(spin, i), locked, i, h)
             t = row3(torque, i)
             dw = (
                 inv[0] * t[0] + inv[3] * t[1] + inv[4] * t[2],
@@ -213,9 +235,8 @@ def _advance_blocks(
                     p0 -= mass[i] * gravity[k] * position[i, k]
             s = mat_t_vec(r, w)
             if dynamic:
-                old = mat_t_vec(r, (before[i, 3], before[i, 4], before[i, 5]))
                 for k in range(3):
-                    t0 += 0.5 * (mass[i] * before[i, k] * before[i, k] + inertia[i, k] * old[k] * old[k])
+                    t0 += 0.5 * (mass[i] * velocity[i, k] * velocity[i, k] + inertia[i, k] * spin[i, k] * spin[i, k])
                     t1 += 0.5 * (mass[i] * v[k] * v[k] + inertia[i, k] * s[k] * s[k])
                     free_axis = 1.0 if inverse_mass[i, k] > 0.0 else 0.0
                     work += 0.5 * h * free_axis * force[i, k] * (before[i, k] + v[k])
