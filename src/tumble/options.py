@@ -23,11 +23,12 @@ class StepOptions:
     law: str = Law.COULOMB
     """Contact law, "coulomb" (default) or "relaxed"."""
     margin: float | None = None
-    """Contacts are sought up to this gap [m], plus h times the pair's approach speed.
-    None: a twentieth of the smaller of the two shapes."""
+    """Contacts are sought up to this gap [m], plus h times the pair's approach speed (or the speed that a neighbour
+    could hand on to one of them in the step). None: a twentieth of the smaller of the two shapes."""
     recovery_speed: float | None = None
     """Overlaps are removed at this speed at most [m/s].
-    None: the speed that lifts the smaller shape by a hundredth of its size under gravity."""
+    None: the speed that lifts the smaller shape by a hundredth of its size under the scene's gravity (9.81 m/s^2 where
+    there is none)."""
     warm_start: bool = True
     """Start every solve from the previous impulses of the same contacts."""
     speed_limit: float = 1e6

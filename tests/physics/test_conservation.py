@@ -140,3 +140,41 @@ def test_a_kinematic_pusher_does_the_work_that_friction_eats():
     assert r["work_driven"].sum() == pytest.approx(expected, rel=1e-6)
     assert r["work_friction"].sum() == pytest.approx(-expected, rel=1e-6)
     assert sim.positions()[1, 0] == pytest.approx(0.6, abs=1e-9)
+
+
+def locked_top(locked, dt):
+    """Kinetic energies and angular velocities of a box in a general position that turns without torque."""
+    q = np.array([0.8, 0.3, -0.4, 0.2])
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_body(
+        tb.Box((0.6, 0.2, 0.1)), mass=1.0, orientation=q / np.linalg.norm(q), angular_velocity=(3, 5, 2), locked=locked
+    )
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=dt))
+    start = 0.5 * np.sum(sim.model.body_inertia * sim.state.spin**2)
+    result = sim.run(until=1.0)
+    return start, result.reports, sim.angular_velocities()[0]
+
+
+def test_a_body_on_one_free_axis_turns_evenly():
+    start, reports, w = locked_top(("rx", "rz"), 1e-3)
+    np.testing.assert_allclose(w, (0, 5, 0), atol=1e-11)
+    np.testing.assert_allclose(reports["kinetic_energy"], start, rtol=1e-11)
+
+
+def test_a_body_with_one_locked_axis_keeps_its_energy_to_first_order():
+    errors = []
+    for dt in (2e-3, 1e-3):
+        start, reports, w = locked_top(("rx",), dt)
+        assert w[0] == pytest.approx(0.0, abs=1e-12)
+        errors.append(np.abs(reports["kinetic_energy"] / start - 1.0).max())
+        assert reports["energy_defect"].sum() == pytest.approx(reports["kinetic_energy"][-1] - start, abs=1e-12)
+    assert errors[0] < 0.05 and errors[1] < 0.7 * errors[0]
+
+
+def test_a_step_of_many_turns_makes_no_energy():
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_body(tb.Box((0.3, 0.2, 0.1)), mass=1.0, angular_velocity=(10.0, 5000.0, 20.0))
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-2))
+    energy = 0.5 * np.sum(sim.model.body_inertia * sim.state.spin**2)
+    for _ in range(20):
+        assert sim.step().kinetic_energy == pytest.approx(energy, rel=1e-9)

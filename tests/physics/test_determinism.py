@@ -41,10 +41,17 @@ def run_with(threads, steps, tmp_path):
         PILE
         + f"""
 sim = pile()
+import tumble.kernels.jit as jit
+inside = []
+product = type(sim.solver).solve
+def spy(self, *args, **kwargs):
+    inside.append(numba.get_num_threads())
+    return product(self, *args, **kwargs)
+type(sim.solver).solve = spy
 reports = [sim.step() for _ in range({steps})]
 import hashlib
 memory = hashlib.sha256(sim.state.memory.impulse.tobytes()).hexdigest()
-print(sim.state.sha256(), memory, max(r.contacts for r in reports), sim.threads, len(set(threads_at_work(64).tolist())))
+print(sim.state.sha256(), memory, max(r.contacts for r in reports), inside[-1], len(set(threads_at_work(64).tolist())))
 """
     )
     env = dict(os.environ, NUMBA_NUM_THREADS=str(threads))

@@ -69,6 +69,20 @@ def test_fast_balls_collide_with_each_other_and_keep_momentum():
     np.testing.assert_allclose([1.0, 2.0] @ v, (-100.0, 0, 0), atol=1e-9)
 
 
+@pytest.mark.parametrize("miss", [0.1, 0.3, 0.5, 1.0])
+def test_fast_balls_that_miss_each_other_fly_on(miss):
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_spheres(
+        RADIUS, mass=1.0, position=[(-0.5, 0, 0), (0.53, (2 + miss) * RADIUS, 0)], velocity=[(100, 0, 0), (-100, 0, 0)]
+    )
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tb.TumbleWarning)
+        for _ in range(12):
+            sim.step()
+    np.testing.assert_allclose(sim.velocities(), [(100, 0, 0), (-100, 0, 0)], atol=1e-9)
+
+
 def test_a_fast_plate_does_not_pass_a_plate():
     scene = tb.SceneBuilder(gravity=(0, 0, 0))
     scene.add_static(tb.Box((1, 1, 0.002)))

@@ -26,7 +26,7 @@ def placed_pairs(model, h=1e-3, margin=-1.0):
     """Pairs found by the grid, and the boxes they were found with."""
     n = model.body_count
     search = PairSearch(model, cpu)
-    state = model.initial
+    state = model.initial.copy()
     free = np.zeros((n, 6))
     free[:, :3] = state.velocity
     matrix = rotation.matrix(state.orientation).reshape(n, 9)
@@ -237,3 +237,27 @@ def test_groups_and_excluded_pairs():
     scene = count()
     scene.exclude_pair("floor", "ball")
     assert contacts_of(scene.build()).count == 0
+
+
+@pytest.mark.parametrize("floor", [tb.HalfSpace(), tb.Box((4, 4, 2))])
+def test_the_margin_is_a_users_word(floor):
+    """A gap of 0.08 m is a contact for margin 0.1 and none for 0.05, over a plane as over a box."""
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_static(floor, position=(0, 0, 0) if isinstance(floor, tb.HalfSpace) else (0, 0, -1))
+    scene.add_body(tb.Sphere(0.5), mass=1.0, position=(0, 0, 0.58))
+    model = scene.build()
+    assert contacts_of(model, margin=0.1).count == 1
+    assert contacts_of(model, margin=0.05).count == 0
+
+
+def test_contacts_are_sorted_by_key_even_for_a_body_of_many_shapes():
+    rng = np.random.default_rng(3)
+    bed = tb.grid_points((20, 20, 1), 0.1)
+    scene = tb.SceneBuilder()
+    scene.add_static([tb.Placed(tb.Sphere(0.05), tuple(p)) for p in bed[rng.permutation(400)]], name="bed")
+    scene.add_spheres(0.05, mass=1.0, position=bed[rng.permutation(400)] + (0.02, 0.01, 0.095))
+    c = contacts_of(scene.build())
+    assert c.count > 800
+    key = np.stack([c.body_a[: c.count], c.body_b[: c.count], c.feature[: c.count]])
+    assert np.array_equal(np.lexsort(key[::-1]), np.arange(c.count))
+    assert len(np.unique(key, axis=1).T) == c.count

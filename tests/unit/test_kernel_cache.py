@@ -42,7 +42,7 @@ def test_an_edit_in_another_module_is_noticed(tmp_path):
     assert edited == 7.0 * value and compiled >= 1 and other != folder
 
 
-def test_a_read_only_package_and_the_users_numba_settings_are_left_alone():
+def test_the_users_numba_settings_are_left_alone():
     import numba
 
     assert "tumble" not in str(numba.config.CACHE_DIR)

@@ -54,7 +54,9 @@ def worst_ratio_of_error_to_bound(bound_factor=1.0):
         matrix, bias, mu, _jacobian, _inverse_mass, _ = random_problem(seed, contacts=5, bodies=3)
         for steps in (0, 1, 3, 10, 30):
             gamma = unconverged_iterates(matrix, bias, mu, "relaxed", steps)
-            gap, delta, _ = certificate(matrix, bias, gamma, mu, "relaxed")
+            _, delta, _ = certificate(matrix, bias, gamma, mu, "relaxed")
+            problem = tb.ConeProblem.from_matrix(matrix, bias, mu)
+            gap = measure(problem, component_first(gamma, 3), "relaxed").certificate_energy
             if gap < 1e-9:
                 continue
             shifted = bias.copy()
@@ -103,7 +105,7 @@ def test_coulomb_certificate_names_a_problem_that_is_solved_exactly():
             # 1e-12 leaves errors of its square root) ...
             assert natural_map(matrix, moved, exact, mu, "coulomb") < 1e-5
             worst_shift = max(worst_shift, (np.abs(shift) / bound).max())
-    assert worst_error <= 1.0 + 1e-6
+    assert 0.6 <= worst_error <= 1.0 + 1e-6
     assert worst_shift <= 1.0 + 1e-6  # ... and they moved no farther than promised
 
 

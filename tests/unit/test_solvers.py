@@ -76,7 +76,9 @@ def test_stops_on_what_it_was_asked_for(scaling, stop):
             # division by 1e-6 leaves.
             assert r.residual_eq25 <= 1.1e-7
         else:
-            assert np.sqrt(r.certificate_energy) <= 1.01e-7 * 100
+            # Both parts of the certificate are below the tolerance in units of the problem's size.
+            size = np.sqrt(np.sum(np.diag(matrix).reshape(-1, 3).mean(axis=1)[:, None] * solution.impulse.T**2))
+            assert np.sqrt(r.certificate_energy) <= 1.01e-7 * max(size, np.linalg.norm(bias))
 
 
 def test_iteration_cap_returns_the_best_iterate_with_advice():
@@ -117,3 +119,20 @@ def test_hand_worked_rolling_ball():
         np.testing.assert_allclose(g[:2, 0], [0.0981, -0.01962], atol=1e-9)
         g = solver(name, tolerance=1e-12).solve(problem, law="relaxed").impulse
         np.testing.assert_allclose(g[:2, 0], [0.436930, -0.087386], atol=1e-6)
+
+
+def test_two_solutions_of_one_problem_keep_their_own_impulses():
+    matrix, bias, mu, *_ = random_problem(1)
+    problem = tb.ConeProblem.from_matrix(matrix, bias, mu)
+    relaxed = make_solver("apgd").solve(problem, law="relaxed")
+    kept = relaxed.impulse.copy()
+    coulomb = make_solver("apgd").solve(problem, law="coulomb")
+    assert np.array_equal(relaxed.impulse, kept) and not np.allclose(coulomb.impulse, kept)
+
+
+@pytest.mark.parametrize("guess", [np.full((3, 8), np.nan), np.zeros((2, 8)), [1.0, 2.0]])
+def test_a_bad_guess_is_refused(guess):
+    matrix, bias, mu, *_ = random_problem(1)
+    problem = tb.ConeProblem.from_matrix(matrix, bias, mu)
+    with pytest.raises(tb.TumbleError, match="guess"):
+        make_solver("apgd").solve(problem, guess=guess)

@@ -14,7 +14,7 @@ import numpy as np
 from .. import checks
 from ..errors import BlowUpError, FileError, OptionsError, TumbleError, message
 from ..observe.checkpoint import write_checkpoint
-from ..observe.trajectory import TrajectoryWriter
+from ..observe.trajectory import Trajectory, TrajectoryWriter
 from ..options import Save
 from ..version import __version__
 from .report import REPORT_COLUMNS, StepReport, report_row
@@ -151,6 +151,25 @@ def _open(sim: Simulation, save: Save, resume: bool) -> TrajectoryWriter:
                 )
             )
         sim.load_checkpoint(checkpoint_path(save.path))
+        with Trajectory(save.path) as old:
+            if tuple(old.fields) != save.fields:
+                raise OptionsError(
+                    message(
+                        "Save.fields",
+                        f"must be {tuple(old.fields)} as when the run began",
+                        save.fields,
+                        "Leave them as they were to resume.",
+                    )
+                )
+            if old.attributes.get("solver") != sim.solver.name:
+                raise OptionsError(
+                    message(
+                        "Simulation.solver",
+                        f"must be '{old.attributes.get('solver')}' as when the run began",
+                        repr(sim.solver.name),
+                        "Use the same solver to resume.",
+                    )
+                )
         return TrajectoryWriter.reopen(save.path, model=sim.model, step=sim.state.step)
     options = {
         "step": asdict(sim.options),

@@ -96,10 +96,14 @@ class Simulation:
         self.prepare()
         self._remember_state()
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
+        done = False
         try:
             result = step(self.model, self.state, self.options, solver=self.solver, work=self._work)
+            done = True
         finally:
             jit.set_threads(before)
+            if not done:  # an error or an interrupt in the middle of a step: nothing half done stays
+                self.state = self._safe.copy()
         self.last = result
         self._size = max(self.model.shape_count, result.contacts.count)
         self.unconverged += not result.report.converged
@@ -158,7 +162,10 @@ class Simulation:
         velocity: Sequence | None = None,
         angular_velocity: Sequence | None = None,
     ) -> None:
-        """Set the whole state, or some of the bodies' frames and velocities (arrays over all bodies)."""
+        """Set the whole state, or some of the bodies' frames and velocities (arrays over all bodies).
+
+        Velocities of static bodies are taken as zero. Contact forces are those of the next step.
+        """
         n = self.model.body_count
         if state is not None and not isinstance(state, State):
             raise OptionsError(
@@ -181,15 +188,19 @@ class Simulation:
             q = checks.quaternions("set_state.orientation", orientation, n, error=OptionsError)
         if position is not None or orientation is not None:
             self.state.position, self.state.orientation = self.model.centered_pose(p, q)
+        self.last = None
         if velocity is not None:
             self.state.velocity = checks.array("set_state.velocity", velocity, (n, 3), error=OptionsError)
         if angular_velocity is not None:
             spin = checks.array("set_state.angular_velocity", angular_velocity, (n, 3), error=OptionsError)
         if orientation is not None or angular_velocity is not None:
             self.state.spin = np.ascontiguousarray(rotation.rotate(rotation.conjugate(self.state.orientation), spin))
+        fixed = self.model.body_kind == BodyKind.STATIC
+        self.state.velocity[fixed] = 0.0
+        self.state.spin[fixed] = 0.0
 
     def copy(self) -> Simulation:
-        """An independent simulation in the same state."""
+        """An independent simulation in the same state; its contact forces come with its first step."""
         other = Simulation(
             self.model, options=self.options, solver=self.solver, threads=self.threads, backend=self.backend
         )
@@ -233,7 +244,17 @@ class Simulation:
                     "Use the same step size to continue.",
                 )
             )
+        if str(attributes.get("law", self.options.law)) != str(self.options.law):
+            raise OptionsError(
+                message(
+                    str(path),
+                    f"was written under law '{attributes['law']}'",
+                    str(self.options.law),
+                    "Use the same law to continue.",
+                )
+            )
         self.state = state
+        self.last = None
         self.unconverged = int(attributes.get("unconverged", 0))
         self._warned.add("overlap")
 
@@ -358,7 +379,8 @@ def _prepare(solver: Solver, backend: ModuleType) -> None:
     _PREPARED.add(key)
     scene = SceneBuilder()
     scene.add_static(HalfSpace())
-    scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0))
+    scene.add_kinematic(Sphere(1.0), position=(0.0, 0.0, 3.0))
+    scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0), locked=("y",))
     log = jit.compile_log
     compiled, seconds = log.kernels, log.seconds
     log.announce = _say_compiling

@@ -16,7 +16,7 @@ from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
 from ..enums import BodyKind
-from ..errors import SceneError, message
+from ..errors import BlowUpError, SceneError, message
 from ..options import StepOptions
 from ..problem.assemble import Rows
 from ..problem.cone_problem import ConeProblem
@@ -196,6 +196,16 @@ def _external_forces(model: Model, state: State, work: Workspace) -> None:
                     "Return zeros for the one you do not need.",
                 )
             ) from cause
+        bad = np.flatnonzero(~np.isfinite(force + torque).all(axis=1))
+        if bad.size:
+            raise BlowUpError(
+                message(
+                    f"force callback '{getattr(callback, '__name__', callback)}' at t = {state.time:g} s",
+                    "must return finite forces and torques",
+                    f"{force[bad[0]].tolist()} N, {torque[bad[0]].tolist()} N m on '{model.name(int(bad[0]))}'",
+                    "Check it for division by zero. The state before this step is kept.",
+                )
+            )
         work.force += force
         work.torque += torque
 

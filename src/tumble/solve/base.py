@@ -26,7 +26,7 @@ class Solution:
     """Impulses of a problem and what is known about them."""
 
     impulse: np.ndarray
-    """(3, cap), rows n, u, w [N s]; the solver's buffer, copy it to keep it"""
+    """(3, cap), rows n, u, w [N s]"""
     law: Law
     """The law that was solved"""
     solver: str
@@ -99,7 +99,7 @@ class IterativeSolver:
                     "Use ConeProblem.from_matrix or a simulation's last.problem.",
                 )
             )
-        impulse = problem.vector("impulse")
+        impulse = np.zeros_like(problem.bias)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
+from ..errors import OptionsError, message
 from .base import IterativeSolver, ScaledProblem
 
 __all__ = ["SolverGaussSeidel"]
@@ -15,7 +16,7 @@ __all__ = ["SolverGaussSeidel"]
 
 @dataclass(frozen=True, kw_only=True)
 class SolverGaussSeidel(IterativeSolver):
-    """Sweeps contact by contact with the step omega / lambda_max(N_ii), which never diverges for omega < 2.
+    """Sweeps contact by contact with the step omega / lambda_max(N_ii), which does not diverge for omega < 2.
 
     Sequential, so the result does not depend on the number of threads.
     """
@@ -27,7 +28,9 @@ class SolverGaussSeidel(IterativeSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.number(type(self).__name__ + ".omega", self.omega, above=0.0, at_most=2.0)
+        where = type(self).__name__ + ".omega"
+        if checks.number(where, self.omega, above=0.0) >= 2.0:
+            raise OptionsError(message(where, "must be < 2", self.omega, "1 is plain Gauss-Seidel."))
 
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
         step = scaled.problem.buffer("step", scaled.bias.shape[1])

@@ -18,6 +18,8 @@ from .measure import stop_value
 from .operators import product
 
 CONVERGED, MAX_ITERATIONS, STALLED, DIVERGED = 0, 1, 2, 3
+PATIENCE = 400
+"""Iterations without progress after which the limit on the momentum is lifted or set again (Coulomb's law)."""
 STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
 
@@ -200,6 +202,7 @@ def apgd(
     if best_value <= tolerance:
         return 0, products, CONVERGED, best_value
     theta, beta, checks = 1.0, 0.0, 0
+    limited, mark, since = coulomb, best_value, 0
     k = 0
     while k < limit:
         k += 1
@@ -222,7 +225,7 @@ def apgd(
             theta_new = 0.5 * (theta * math.sqrt(theta * theta + 4.0) - theta * theta)
             beta = theta * (1.0 - theta) / (theta * theta + theta_new)
             theta = theta_new
-            if coulomb:
+            if limited:
                 beta = min(beta, momentum_limit)
         curvature *= growth
         x_old, x, x_new = x, x_new, x_old
@@ -243,4 +246,9 @@ def apgd(
                 return k, products, DIVERGED, best_value
             if checks > STALL_CHECKS:
                 return k, products, STALLED, best_value
+            # Piles need the limit, ill-conditioned stacks do not: change over when progress ends.
+            if best_value < 0.7 * mark:
+                mark, since = best_value, k
+            elif coulomb and k - since > PATIENCE:
+                limited, mark, since = not limited, best_value, k
     return k, products, MAX_ITERATIONS, best_value
