@@ -131,3 +131,16 @@ def test_renumbering_changes_rounding_only(order):
         return sim.positions()[1:]
 
     np.testing.assert_allclose(run(points)[shuffle], run(points[shuffle]), atol=1e-7)
+
+
+@pytest.mark.slow
+def test_freshly_compiled_and_cached_kernels_give_the_same_bits(tmp_path):
+    """The first process compiles everything, the second loads it: boxes and spheres must move alike to the last bit."""
+    script = PILE + "sim = pile()\nfor _ in range(80): sim.step()\nprint(sim.state.sha256())"
+    env = dict(os.environ, TUMBLE_CACHE_DIR=str(tmp_path), NUMBA_NUM_THREADS="1")
+    runs = [
+        subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=900)
+        for _ in range(2)
+    ]
+    assert "compiled" in runs[0].stderr and "compil" not in runs[1].stderr
+    assert runs[0].stdout == runs[1].stdout

@@ -393,7 +393,7 @@ def table():
         label = kind.__name__
         known = kind.__dataclass_fields__
         bad = {
-            "tolerance": (NAN, INF, -1, "1", None, True),
+            "tolerance": (NAN, INF, -1, "1", True),
             "max_iterations": (0, -1, 1.5, "3", True, NAN),
             "stop": ("natural", None),
             "scaling": ("scaler", None),

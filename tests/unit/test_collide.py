@@ -255,7 +255,7 @@ def test_contacts_are_sorted_by_key_even_for_a_body_of_many_shapes():
     bed = tb.grid_points((20, 20, 1), 0.1)
     scene = tb.SceneBuilder()
     scene.add_static([tb.Placed(tb.Sphere(0.05), tuple(p)) for p in bed[rng.permutation(400)]], name="bed")
-    scene.add_spheres(0.05, mass=1.0, position=bed[rng.permutation(400)] + (0.02, 0.01, 0.095))
+    scene.add_spheres(0.05, mass=1.0, position=bed[rng.permutation(400)] + np.array([0.02, 0.01, 0.0975]))
     c = contacts_of(scene.build())
     assert c.count > 800
     key = np.stack([c.body_a[: c.count], c.body_b[: c.count], c.feature[: c.count]])

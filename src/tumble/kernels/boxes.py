@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .jit import exact
+from .jit import formula
 from .linalg import add, axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub
 
 # An edge axis must separate better than the best face by this part of the smaller box, so that a cube resting flat
@@ -17,7 +17,7 @@ SCRATCH = 8 * POLYGON_LIMIT
 """Numbers of scratch a box pair needs: two polygons of (x, y, z, feature)."""
 
 
-@exact
+@formula
 def corner(m, s, i):
     """Corner i (bits: x, y, z positive) relative to the centre."""
     sx = s[0] if i & 1 else -s[0]
@@ -26,7 +26,7 @@ def corner(m, s, i):
     return mat_vec(m, (sx, sy, sz))
 
 
-@exact
+@formula
 def sphere_box(center, radius, pb, mb, sb):
     """Gap and normal (from the sphere to the box)."""
     c = mat_t_vec(mb, sub(center, pb))
@@ -49,7 +49,7 @@ def sphere_box(center, radius, pb, mb, sb):
     return -depth - radius, (sign * out[0], sign * out[1], sign * out[2])
 
 
-@exact
+@formula
 def box_half_space_contacts(pa, ma, sa, pb, up, margin, out, row):
     """The (at most four) lowest corners within the margin."""
     count = 0
@@ -76,7 +76,7 @@ def box_half_space_contacts(pa, ma, sa, pb, up, margin, out, row):
     return count
 
 
-@exact
+@formula
 def box_box_axis(pa, ma, sa, pb, mb, sb):
     """Best separating axis: separation, unit normal from A to B, and its code (0-2 faces of A, 3-5 faces of B,
     6-14 edge pairs 6 + 3 i + j)."""
@@ -126,7 +126,7 @@ def box_box_axis(pa, ma, sa, pb, mb, sb):
     return best, best_n, code
 
 
-@exact
+@formula
 def box_box_contacts(pa, ma, sa, pb, mb, sb, margin, out, row, scratch):
     """Contact points of two boxes: one for edge on edge, up to four for a face."""
     gap, n, code = box_box_axis(pa, ma, sa, pb, mb, sb)
@@ -140,7 +140,7 @@ def box_box_contacts(pa, ma, sa, pb, mb, sb, margin, out, row, scratch):
     return _face(pb, mb, sb, pa, ma, sa, code - 3, (-n[0], -n[1], -n[2]), -1.0, margin, out, row, scratch)
 
 
-@exact
+@formula
 def _edge_edge(pa, ma, sa, pb, mb, sb, i, j, n, gap, code, out, row):
     """The point midway between the nearest points of two edges."""
     p, q = pa, pb
@@ -170,7 +170,7 @@ def _edge_edge(pa, ma, sa, pb, mb, sb, i, j, n, gap, code, out, row):
     return 1
 
 
-@exact
+@formula
 def _face(pr, mr, sr, pi, mi, si, axis, n, sign, margin, out, row, scratch):
     """Clip the incident face of box i against the reference face (axis, outward normal n) of box r.
 
@@ -230,7 +230,7 @@ def _face(pr, mr, sr, pi, mi, si, axis, n, sign, margin, out, row, scratch):
     return kept
 
 
-@exact
+@formula
 def _clip(scratch, src, dst, count, direction, flip, limit, slack, plane):
     """Keep the part of a polygon where flip * direction . x <= limit. A new point is named after its edge's start and
     the plane, so that names stay while the configuration does."""
@@ -256,7 +256,7 @@ def _clip(scratch, src, dst, count, direction, flip, limit, slack, plane):
     return out
 
 
-@exact
+@formula
 def _spread(scratch, src, dst, count, n):
     """Reduce to four well-spread points: the deepest, the farthest from it, then the largest area on either side."""
     first = 0

@@ -20,13 +20,22 @@ import numba
 import numpy as np
 from numba.core import event
 
-__all__ = ["cache_folder", "compile_log", "formula", "loop", "parallel_loop", "prange", "set_threads"]
+__all__ = [
+    "cache_folder",
+    "compile_log",
+    "formula",
+    "loop",
+    "parallel_loop",
+    "prange",
+    "set_threads",
+]
 
 prange = numba.prange
 
-# Sums inside a loop may be reassociated and contracted, because every loop runs over blocks whose bounds do not
-# depend on the number of threads: same blocks, same code, same bits.
-FAST = {"contract", "reassoc", "nsz", "arcp"}
+# No fastmath anywhere. A function that is called out of line is compiled twice, on its own and inside its caller, and
+# which copy a process runs depends on what it loaded first. Contraction and reassociation would make the copies differ
+# in the last bit; exact arithmetic makes them the same, hence the same bits in every process. (For the same reason no
+# kernel calls the library's sine, cosine or power.) Sums keep several accumulators instead, in a fixed order.
 
 # The work-queue layer that Numba takes by default is slower than one thread on small problems.
 if "NUMBA_THREADING_LAYER" not in os.environ:
@@ -72,27 +81,22 @@ def _cached(decorator: Callable, function: Callable) -> Callable:
 
 def formula(function: Callable) -> Callable:
     """A scalar function that loops call; compiled into each of them."""
-    return numba.njit(error_model="numpy", fastmath=FAST, nogil=True)(function)
-
-
-def exact(function: Callable) -> Callable:
-    """As `formula`, without contraction or reassociation: for geometry, where ties must fall the same way twice."""
     return numba.njit(error_model="numpy", nogil=True)(function)
 
 
 def block_body(function: Callable) -> Callable:
     """The work of one block, merged into the loops that call it (in parallel, or directly for a small problem)."""
-    return numba.njit(error_model="numpy", fastmath=FAST, nogil=True, inline="always")(function)
+    return numba.njit(error_model="numpy", nogil=True, inline="always")(function)
 
 
 def loop(function: Callable) -> Callable:
     """A sequential loop over flat arrays."""
-    return _cached(numba.njit(error_model="numpy", fastmath=FAST, cache=True, nogil=True), function)
+    return _cached(numba.njit(error_model="numpy", cache=True, nogil=True), function)
 
 
 def parallel_loop(function: Callable) -> Callable:
     """A loop whose `prange` goes over fixed blocks."""
-    return _cached(numba.njit(error_model="numpy", fastmath=FAST, cache=True, nogil=True, parallel=True), function)
+    return _cached(numba.njit(error_model="numpy", cache=True, nogil=True, parallel=True), function)
 
 
 BLOCK = 1024
@@ -102,13 +106,13 @@ SMALL = 128
 """Up to so many contacts a pass is called directly: entering a parallel loop costs about 2 us, even with one thread."""
 
 
-@exact
+@formula
 def block_length(block, count):
     """Items in a block."""
     return min(BLOCK, count - block * BLOCK)
 
 
-@exact
+@formula
 def item_index(block, item):
     """Index of an item of a block. Unsigned: a signed one must be tested for Python's negative indices, which keeps
     the loop from being vectorised (14 against 4 ns a contact)."""

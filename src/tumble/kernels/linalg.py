@@ -4,52 +4,52 @@ from __future__ import annotations
 
 import math
 
-from .jit import exact, formula
+from .jit import formula
 
 
-@exact
+@formula
 def dot(a, b):
     """a . b"""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@exact
+@formula
 def cross(a, b):
     """a x b"""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-@exact
+@formula
 def add(a, b):
     """a + b"""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-@exact
+@formula
 def sub(a, b):
     """a - b"""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
-@exact
+@formula
 def mul(a, b):
     """Component by component."""
     return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
 
 
-@exact
+@formula
 def axpy(s, a, b):
     """s a + b"""
     return (s * a[0] + b[0], s * a[1] + b[1], s * a[2] + b[2])
 
 
-@exact
+@formula
 def norm(a):
     """|a|"""
     return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-@exact
+@formula
 def mat_vec(m, v):
     """M v"""
     return (
@@ -59,7 +59,7 @@ def mat_vec(m, v):
     )
 
 
-@exact
+@formula
 def mat_t_vec(m, v):
     """M^T v"""
     return (
@@ -69,7 +69,7 @@ def mat_t_vec(m, v):
     )
 
 
-@exact
+@formula
 def column(m, j):
     """Column j of M."""
     if j == 0:
@@ -79,7 +79,7 @@ def column(m, j):
     return (m[2], m[5], m[8])
 
 
-@exact
+@formula
 def quat_matrix(q):
     """Rotation matrix of a unit quaternion."""
     w, x, y, z = q
@@ -96,7 +96,7 @@ def quat_matrix(q):
     )
 
 
-@exact
+@formula
 def quat_multiply(p, q):
     """p q: first q turns, then p."""
     return (
@@ -107,17 +107,31 @@ def quat_multiply(p, q):
     )
 
 
-@exact
+@formula
 def quat_exp(v):
-    """Quaternion of the rotation vector v."""
+    """Quaternion of the rotation vector v.
+
+    By its series for at most half a radian, and doubling for more: the library's sine and cosine differ in the last
+    bit between freshly compiled and cached kernels, and then a restart would not continue bit for bit.
+    """
     angle = norm(v)
-    half = 0.5 * angle
-    # sin(half)/angle, by its series where the quotient would lose digits.
-    s = math.sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
-    return (math.cos(half), s * v[0], s * v[1], s * v[2])
+    doublings, scale = 0, 1.0
+    while angle > 0.5 and doublings < 64:
+        angle *= 0.5
+        scale *= 0.5
+        doublings += 1
+    q = 0.25 * angle * angle  # square of the half angle, at most 1/16
+    c = 1.0 - q / 2.0 * (1.0 - q / 12.0 * (1.0 - q / 30.0 * (1.0 - q / 56.0 * (1.0 - q / 90.0 * (1.0 - q / 132.0)))))
+    s = 1.0 - q / 6.0 * (1.0 - q / 20.0 * (1.0 - q / 42.0 * (1.0 - q / 72.0 * (1.0 - q / 110.0 * (1.0 - q / 156.0)))))
+    s *= 0.5 * scale
+    x, y, z = s * v[0], s * v[1], s * v[2]
+    for _ in range(doublings):
+        x, y, z = 2.0 * c * x, 2.0 * c * y, 2.0 * c * z
+        c = 2.0 * c * c - 1.0
+    return (c, x, y, z)
 
 
-@exact
+@formula
 def tangents(n):
     """u, w so that (n, u, w) is a right-handed orthonormal frame; continuous but for the sign of n_z."""
     sign = 1.0 if n[2] >= 0.0 else -1.0
@@ -138,17 +152,22 @@ def symmetric_vec(s, v):
     )
 
 
-@exact
+@formula
 def largest_eigenvalue(xx, yy, zz, xy, xz, yz):
-    """Largest eigenvalue of a symmetric 3 x 3 matrix (trigonometric form)."""
-    off = xy * xy + xz * xz + yz * yz
-    mean = (xx + yy + zz) / 3.0
-    p2 = (xx - mean) ** 2 + (yy - mean) ** 2 + (zz - mean) ** 2 + 2.0 * off
-    if p2 <= 1e-30 * mean * mean:
-        return max(xx, max(yy, zz))
-    p = math.sqrt(p2 / 6.0)
-    a, b, c = (xx - mean) / p, (yy - mean) / p, (zz - mean) / p
-    d, e, f = xy / p, xz / p, yz / p
-    half_det = 0.5 * (a * (b * c - f * f) - d * (d * c - f * e) + e * (d * f - b * e))
-    half_det = min(1.0, max(-1.0, half_det))
-    return mean + 2.0 * p * math.cos(math.acos(half_det) / 3.0)
+    """Largest eigenvalue of a symmetric positive semidefinite 3 x 3 matrix, never below it.
+
+    Newton's method on the characteristic polynomial from Gershgorin's bound falls monotonically towards it.
+    """
+    top = max(xx + abs(xy) + abs(xz), max(yy + abs(xy) + abs(yz), zz + abs(xz) + abs(yz)))
+    c2 = xx + yy + zz
+    c1 = xx * yy + xx * zz + yy * zz - xy * xy - xz * xz - yz * yz
+    c0 = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
+    for _ in range(60):
+        slope = (3.0 * top - 2.0 * c2) * top + c1
+        if slope <= 0.0:
+            break
+        step = (((top - c2) * top + c1) * top - c0) / slope
+        if step <= 1e-12 * top:
+            break
+        top -= step
+    return top

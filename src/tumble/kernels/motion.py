@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from .jit import exact
+from .jit import formula
 from .linalg import quat_exp, quat_multiply
 
 NEWTON_LIMIT = 30
 
 
-@exact
+@formula
 def gyroscopic_midpoint(inertia, spin, h):
     """New spin (body axes) after h of torque-free motion. Steps that turn by more than a radian are divided, so that
     Newton's method always converges; each part keeps the energy."""
@@ -20,7 +20,7 @@ def gyroscopic_midpoint(inertia, spin, h):
     return spin
 
 
-@exact
+@formula
 def _midpoint(inertia, spin, h):
     """One step of the implicit midpoint rule, solved to rounding.
 
@@ -54,7 +54,7 @@ def _midpoint(inertia, spin, h):
     return (2.0 * x - p, 2.0 * y - q, 2.0 * z - r)
 
 
-@exact
+@formula
 def turn(orientation, spin, h):
     """Orientation after turning with a constant spin (body axes) for h, normalised."""
     q = quat_multiply(orientation, quat_exp((h * spin[0], h * spin[1], h * spin[2])))

@@ -8,14 +8,14 @@ point lies midway between the two surfaces.
 from __future__ import annotations
 
 from .boxes import box_box_axis, box_box_contacts, box_half_space_contacts, sphere_box
-from .jit import exact
+from .jit import formula
 from .linalg import axpy, column, dot, norm, sub
 
 SPHERE, BOX, HALF_SPACE = 0, 1, 2
 SWEEP_LIMIT = 60
 
 
-@exact
+@formula
 def write_row(out, row, n, p, gap, feature):
     """One contact point."""
     out[row, 0], out[row, 1], out[row, 2] = n
@@ -24,7 +24,7 @@ def write_row(out, row, n, p, gap, feature):
     out[row, 7] = feature
 
 
-@exact
+@formula
 def sphere_sphere(pa, ra, pb, rb):
     """Gap and normal of two spheres; coinciding centres push along z."""
     d = sub(pb, pa)
@@ -35,7 +35,7 @@ def sphere_sphere(pa, ra, pb, rb):
     return -ra - rb, (0.0, 0.0, 1.0)
 
 
-@exact
+@formula
 def pair_gap(ka, pa, ma, sa, kb, pb, mb, sb):
     """Gap (a lower bound of it for separated boxes) and normal of an ordered pair (ka <= kb)."""
     if kb == HALF_SPACE:
@@ -56,7 +56,7 @@ def pair_gap(ka, pa, ma, sa, kb, pb, mb, sb):
     return gap, n
 
 
-@exact
+@formula
 def pair_contacts(ka, pa, ma, sa, kb, pb, mb, sb, margin, out, row, scratch):
     """Contact points within the margin, written from `row` on; returns their number (at most 4)."""
     if kb == HALF_SPACE and ka == BOX:
@@ -70,7 +70,7 @@ def pair_contacts(ka, pa, ma, sa, kb, pb, mb, sb, margin, out, row, scratch):
     return 1
 
 
-@exact
+@formula
 def first_touch(ka, pa, ma, sa, kb, pb, mb, sb, velocity, h):
     """Time in [0, h] at which the pair first touches when B moves with `velocity` relative to A and nothing turns;
     if it does not touch, the time at which it is nearest. Returns (time, gap then).
@@ -97,7 +97,7 @@ def first_touch(ka, pa, ma, sa, kb, pb, mb, sb, velocity, h):
     return low, gap
 
 
-@exact
+@formula
 def _nearest(ka, pa, ma, sa, kb, pb, mb, sb, velocity, low, high):
     """Bisection on the slope of the gap between low (falling) and high (rising)."""
     gap = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.jit import block_length, exact, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
 from ...kernels.linalg import add, axpy, cross, dot, norm, sub
 from ...kernels.pairs import first_touch, pair_contacts, pair_gap, sphere_sphere, write_row
 from ..base import BLOCK, BODY_BLOCK
@@ -24,13 +24,13 @@ FAST_TRAVEL = 0.25
 """A pair that moves more than this part of its smaller size in a step is swept."""
 
 
-@exact
+@formula
 def _cell_key(level, x, y, z):
     """Level and cell in one integer; 18 bits a coordinate, wrapped (a wrapped cell is only a wasted comparison)."""
     return (level << 54) | ((x & 0x3FFFF) << 36) | ((y & 0x3FFFF) << 18) | (z & 0x3FFFF)
 
 
-@exact
+@formula
 def _bucket(key, mask):
     """Hash of a cell key."""
     key = (key ^ (key >> 31)) * 0x1B873593A5F3B20D
@@ -38,7 +38,7 @@ def _bucket(key, mask):
     return (key ^ (key >> 32)) & mask
 
 
-@exact
+@formula
 def _cell_size(level, phase):
     """Edge of the cells of a level: its boxes are smaller, by less than a factor of two."""
     return math.ldexp(1.0 + 0.125 * phase, level - LEVEL_ZERO)
@@ -124,7 +124,7 @@ def build_grid(level, key, level_count, bucket_start, item, single, levels):
     return singles, used
 
 
-@exact
+@formula
 def _may_collide(i, j, body, body_kind, group, mask, excluded):
     """Different bodies, one of them dynamic, groups and masks agree, not excluded."""
     a, b = body[i], body[j]
@@ -146,7 +146,7 @@ def _may_collide(i, j, body, body_kind, group, mask, excluded):
     return True
 
 
-@exact
+@formula
 def _boxes_meet(box, i, j):
     return (
         box[i, 0] <= box[j, 3]
@@ -158,7 +158,7 @@ def _boxes_meet(box, i, j):
     )
 
 
-@exact
+@formula
 def _above_plane(i, p, box, position, matrix):
     """Height of the lowest corner of a box over plane p."""
     height = 0.0
@@ -273,14 +273,14 @@ def find_pairs(
         count[block] = found
 
 
-@exact
+@formula
 def _point_velocity(free, b, p, x):
     """Velocity of the point p of body b whose centre is x."""
     w = (free[b, 3], free[b, 4], free[b, 5])
     return add((free[b, 0], free[b, 1], free[b, 2]), cross(w, sub(p, x)))
 
 
-@exact
+@formula
 def _pair(
     i,
     j,

@@ -102,17 +102,25 @@ def _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend,
 @block_body
 def _nesterov_dots_block(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
-    dd, dnd, turn = 0.0, 0.0, 0.0
+    dd0, dd1, dd2, dnd0, dnd1, dnd2, turn0, turn1, turn2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for item in range(block_length(block, count)):
         c = item_index(block, item)
-        for k in range(3):
-            xk, nk, zk = x[k, c], nx[k, c], x_new[k, c]
-            ny = nk + beta * (nk - nx_old[k, c])
-            d = zk - xk - beta * (xk - x_old[k, c])
-            dd += d * d
-            dnd += d * (nx_new[k, c] - ny)
-            turn += (ny + bias[k, c] + (shift[c] if k == 0 else 0.0)) * (zk - xk)
-    partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, turn
+        x0, x1, x2 = x[0, c], x[1, c], x[2, c]
+        n0, n1, n2 = nx[0, c], nx[1, c], nx[2, c]
+        z0, z1, z2 = x_new[0, c] - x0, x_new[1, c] - x1, x_new[2, c] - x2
+        y0, y1, y2 = n0 + beta * (n0 - nx_old[0, c]), n1 + beta * (n1 - nx_old[1, c]), n2 + beta * (n2 - nx_old[2, c])
+        d0, d1, d2 = z0 - beta * (x0 - x_old[0, c]), z1 - beta * (x1 - x_old[1, c]), z2 - beta * (x2 - x_old[2, c])
+        dd0 += d0 * d0
+        dd1 += d1 * d1
+        dd2 += d2 * d2
+        dnd0 += d0 * (nx_new[0, c] - y0)
+        dnd1 += d1 * (nx_new[1, c] - y1)
+        dnd2 += d2 * (nx_new[2, c] - y2)
+        turn0 += (y0 + bias[0, c] + shift[c]) * z0
+        turn1 += (y1 + bias[1, c]) * z1
+        turn2 += (y2 + bias[2, c]) * z2
+    partial[block, 0], partial[block, 1] = dd0 + dd1 + dd2, dnd0 + dnd1 + dnd2
+    partial[block, 2] = turn0 + turn1 + turn2
 
 
 @parallel_loop
@@ -150,7 +158,7 @@ def curvature_estimate(op, count, work, nwork):
     product(op, work, nwork)
     squares = 0.0
     for c in range(count):
-        squares += nwork[0, c] ** 2 + nwork[1, c] ** 2 + nwork[2, c] ** 2
+        squares += nwork[0, c] * nwork[0, c] + nwork[1, c] * nwork[1, c] + nwork[2, c] * nwork[2, c]
     return math.sqrt(squares / (3 * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
 
 

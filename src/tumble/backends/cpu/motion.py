@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.jit import exact, loop, parallel_loop, prange
+from ...kernels.jit import formula, loop, parallel_loop, prange
 from ...kernels.linalg import add, cross, mat_t_vec, mat_vec, mul, norm, quat_matrix, quat_multiply, symmetric_vec
 from ...kernels.motion import gyroscopic_midpoint, turn
 from ..base import BODY_BLOCK
@@ -13,25 +13,25 @@ DYNAMIC, KINEMATIC = 2, 1
 SPHERE, HALF_SPACE = 0, 2
 
 
-@exact
+@formula
 def row3(a, i):
     """Row of an (n, 3) array as a tuple."""
     return (a[i, 0], a[i, 1], a[i, 2])
 
 
-@exact
+@formula
 def row4(a, i):
     """Row of an (n, 4) array as a tuple."""
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3])
 
 
-@exact
+@formula
 def row9(a, i):
     """Row of an (n, 9) array as a tuple."""
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
 
 
-@exact
+@formula
 def world_inverse_inertia(m, inertia, lx, ly, lz):
     """Inverse inertia (xx, yy, zz, xy, xz, yz) in world axes; locked rotations give zero rows.
 
@@ -66,7 +66,7 @@ def world_inverse_inertia(m, inertia, lx, ly, lz):
     return (yy / det, xx / det, 0.0, -xy / det, 0.0, 0.0)
 
 
-@exact
+@formula
 def _free_turning(orientation, m, inertia, spin, locked, i, h):
     """Angular velocity (world axes) after h without torque.
 

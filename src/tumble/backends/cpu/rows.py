@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import project
-from ...kernels.jit import block_length, exact, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
 from ...kernels.linalg import cross, dot, largest_eigenvalue, sub, tangents
 from ..base import BLOCK
 from .motion import row3
@@ -88,7 +88,7 @@ def build_rows(
             bias[2, c] = dot(w, v)
 
 
-@exact
+@formula
 def _add_side(block, e, arm, inverse_mass, inverse_inertia, b):
     """Add one body's share of N_ii for the three directions e to the six entries (nn, uu, ww, nu, nw, uw)."""
     im = row3(inverse_mass, b)
@@ -110,7 +110,7 @@ def _add_side(block, e, arm, inverse_mass, inverse_inertia, b):
     return (out0, out1, out2, out3, out4, out5)
 
 
-@exact
+@formula
 def _form(a, ja, b, jb, im, s):
     """a^T M^-1 b of two generalised directions of one body."""
     x = (
@@ -165,7 +165,7 @@ def weigh(count, dim, diagonal, mode, scale, weight, tangential):
         mean = (nn + uu + ww) / dim
         weight[c] = math.sqrt(mean) if mean > 0.0 else 1.0
         half = 0.5 * (uu + ww)
-        tangential[c] = math.sqrt(half + math.sqrt(0.25 * (uu - ww) ** 2 + uw * uw))
+        tangential[c] = math.sqrt(half + math.sqrt(0.25 * (uu - ww) * (uu - ww) + uw * uw))
         sn, st = 1.0, 1.0
         if mode == 1 and mean > 0.0:
             sn = 1.0 / math.sqrt(mean)
