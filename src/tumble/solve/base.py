@@ -66,7 +66,7 @@ class IterativeSolver:
     """None: 1000, and up to 20000 for fewer than 4000 contacts, where iterations cost little."""
     scaling: str = Scaling.NORMAL_TANGENTIAL
     """none, scalar (one number a contact) or normal_tangential."""
-    check_every: int = 5
+    check_every: int = 10
     """Iterations between two measurements."""
     damping: float = 300.0
     """Coulomb's law: from iteration `damping` on, the correction is refreshed by damping / k of its change only."""
