@@ -30,8 +30,8 @@ class Settings(BaseSettings):
 
     The paper stops at a residual of 1e-5 m/s, a sum over all contacts divided by their number: single contacts may be
     off by far more, and the largest complementarity error is then only 46 times below the relaxed one's. The natural
-    map at 1e-5 gives a factor of several hundred, although about half of the Coulomb steps end at max_iterations.
-    The settling time is chaotic: it moves by half a second with the tolerance, and which law is earlier changes too.
+    map at 1e-5 gives a factor of several hundred. The settling time is chaotic: it moves by half a second with seed and
+    tolerance, and which law is earlier changes too.
     """
 
     spheres: int = setting(1000, "number of spheres", quick=200, at_least=1)
