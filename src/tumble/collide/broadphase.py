@@ -44,6 +44,8 @@ class PairSearch:
         self.reach_speed = np.zeros(model.body_count)
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
         self._scratch = np.zeros(model.body_count)
+        self._stir = 0.0
+        self._smallest_margin = 0.05 * float(np.min(model.shape_smallest))
 
     def place(
         self,
@@ -56,7 +58,7 @@ class PairSearch:
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
         m = self._model
-        stir = h * self._backend.largest_speed(m.body_kind, free)
+        self._stir = stir = h * self._backend.largest_speed(m.body_kind, free)
         self._backend.place_shapes(
             m.shape_kind,
             m.shape_body,
@@ -120,6 +122,10 @@ class PairSearch:
                 break
             self.capacity = most + most // 4
             self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
+        # Where nothing moves farther than the margin, no neighbour can hand on more than it covers.
+        if self._stir <= (self._smallest_margin if margin < 0.0 else margin):
+            self.reach_speed[:] = 0.0
+            return int(total)
         b.spread_speed(
             self.pair,
             self.capacity,
