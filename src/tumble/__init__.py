@@ -17,10 +17,15 @@ from .problem.cone_problem import ConeProblem
 from .scene.builder import SceneBuilder
 from .scene.files import load_scene
 from .scene.fill import grid_points, lattice_points, random_points
+from .scene.height_fields import HeightField
+from .scene.hulls import ConvexHull
 from .scene.materials import Material
+from .scene.meshes import Mesh
 from .scene.model import Model, State
 from .scene.motion import Oscillation
-from .scene.shapes import Box, HalfSpace, Placed, Sphere, open_box
+from .scene.rounded import Rounded
+from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
+from .sim.query import distance
 from .sim.report import StepReport
 from .sim.run import RunResult
 from .sim.simulation import Simulation
@@ -30,13 +35,21 @@ from .version import __version__
 __all__ = [
     "Box",
     "BodyKind",
+    "Capsule",
+    "Cone",
     "ConeProblem",
+    "ConvexHull",
+    "Cylinder",
+    "Ellipsoid",
     "HalfSpace",
+    "HeightField",
     "Law",
     "Material",
+    "Mesh",
     "Model",
     "Oscillation",
     "Placed",
+    "Rounded",
     "RunResult",
     "Save",
     "SceneBuilder",
@@ -51,6 +64,7 @@ __all__ = [
     "TumbleError",
     "TumbleWarning",
     "__version__",
+    "distance",
     "errors",
     "grid_points",
     "lattice_points",

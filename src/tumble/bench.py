@@ -13,6 +13,9 @@ import numpy as np
 
 from .backends import cpu
 from .backends.base import ContactArrays
+from .collide.broadphase import PairSearch
+from .collide.contacts import Contacts
+from .collide.narrowphase import ContactSearch
 from .enums import BlockKind, Law
 from .kernels import jit
 from .options import StepOptions
@@ -21,8 +24,9 @@ from .problem.operators import ContactOperator
 from .scene import rotation
 from .scene.builder import SceneBuilder
 from .scene.fill import grid_points
+from .scene.hulls import ConvexHull
 from .scene.materials import Material
-from .scene.shapes import Box, open_box
+from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, open_box
 from .sim.simulation import Simulation
 from .solve.apgd import SolverAPGD
 
@@ -71,7 +75,8 @@ def solver(threads: int | None = None) -> Iterator[Row]:
 
 
 def collide(threads: int | None = None) -> Iterator[Row]:
-    """Broad and narrow phase of 20000 settled spheres against one product of their problem; memory a contact."""
+    """Broad and narrow phase of 20000 settled bodies: spheres against one product of their problem, other shapes
+    against coal; memory a contact."""
     sim = _settled(20000, threads)
     result = sim.last
     assert result is not None
@@ -95,6 +100,104 @@ def collide(threads: int | None = None) -> Iterator[Row]:
     work = sim._work
     memory = work.contacts.nbytes + work.rows.nbytes + work.narrow.nbytes + work.pairs.pair.nbytes
     yield _row("collide", case, "bytes_per_contact", memory / report.contacts)
+    yield from _mixed(threads)
+
+
+def _mixed(threads: int | None) -> Iterator[Row]:
+    """20000 settled bodies of general convex shapes: their share of a step, and time a pair against coal's."""
+    sim = _settled_mixed(20000, threads)
+    stages = []
+    for _ in range(8):
+        report = sim.step()
+        stages.append([report.seconds[s] for s in ("place", "broad", "narrow")] + [sum(report.seconds.values())])
+    place, broad, narrow, step = np.median(stages, axis=0)
+    bodies = sim.model.body_count - 1
+    case = f"{bodies} mixed bodies, {report.contacts} contacts, {sim.threads} threads"
+    for name, seconds in (("place", place), ("broad", broad), ("narrow", narrow), ("step", step)):
+        yield _row("collide", case, f"{name}_ms", 1e3 * seconds)
+    yield _row("collide", case, "iterations", report.iterations)
+    yield _row("collide", case, "converged", report.converged)
+    yield _row("collide", case, "collision_share_of_step", (place + broad + narrow) / step)
+    try:
+        import coal
+    except ImportError:
+        return
+    yield from _against_coal(coal, sim)
+
+
+def _against_coal(coal: Any, sim: Simulation) -> Iterator[Row]:
+    """The same bodies, one thread: our search for contacts against coal's manager, and its distance from Python."""
+    model, state, still = sim.model, sim.state, np.zeros((sim.model.body_count, 6))
+    search, table = PairSearch(model, cpu), Contacts()
+    narrow = ContactSearch(model, cpu, search.blocks)
+    matrix = rotation.matrix(state.orientation).reshape(-1, 9)
+    before = jit.set_threads(1)
+    ours, pairs = np.inf, 0
+    for _ in range(4):
+        start = time.perf_counter()
+        search.place(state.position, state.orientation, matrix, still, 0.0, 0.0)
+        pairs = search.find(still, 0.0, 0.0)
+        narrow.find(search, state.position, still, 0.0, 0.0, table)
+        ours = min(ours, time.perf_counter() - start)
+    jit.set_threads(before)
+    shapes = [_coal_shape(coal, shape) for shape in MIXED]
+    position, turn = search.shapes.position, search.shapes.matrix.reshape(-1, 3, 3)
+    moving = np.flatnonzero(model.shape_body > 0)
+    objects = []
+    manager = coal.DynamicAABBTreeCollisionManager()
+    for i in moving:
+        shape = shapes[(model.shape_body[i] - 1) % len(shapes)]
+        objects.append(coal.CollisionObject(shape, turn[i], position[i]))
+        manager.registerObject(objects[-1])
+    manager.setup()
+    theirs = np.inf
+    for _ in range(3):
+        callback = coal.CollisionCallBackDefault()
+        callback.data.request.num_max_contacts = 10**9
+        start = time.perf_counter()
+        manager.update()
+        manager.collide(callback)
+        theirs = min(theirs, time.perf_counter() - start)
+    collected = coal.CollisionCallBackCollect(10**7)
+    manager.collide(collected)
+    candidates = collected.numCollisionPairs()
+    place = {int(i): k for k, i in enumerate(moving)}
+    some = [row for row in search.pair[: search.count[0]] if int(row[0]) in place and int(row[1]) in place]
+    for block in range(1, search.blocks):
+        if len(some) > 2000:
+            break
+        rows = search.pair[block * search.capacity :][: search.count[block]]
+        some += [row for row in rows if int(row[0]) in place and int(row[1]) in place]
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    start = time.perf_counter()
+    for i, j in some:
+        result.clear()
+        coal.distance(objects[place[int(i)]], objects[place[int(j)]], request, result)
+    python = (time.perf_counter() - start) / len(some)
+    case = f"{len(objects)} mixed bodies, 1 thread"
+    yield _row("collide", case, "ours_us_per_pair", 1e6 * ours / pairs)
+    yield _row("collide", case, "coal_manager_us_per_pair", 1e6 * theirs / candidates)
+    yield _row("collide", case, "coal_distance_from_python_us_per_pair", 1e6 * python)
+    yield _row("collide", case, "ours_over_coal_manager", (ours / pairs) / (theirs / candidates))
+    yield _row("collide", case, "ours_over_coal_manager_whole_scene", ours / theirs)
+    yield _row("collide", case, "coal_distance_from_python_over_ours", python / (ours / pairs))
+
+
+def _coal_shape(coal: Any, shape: Any) -> Any:
+    if isinstance(shape, Capsule):
+        return coal.Capsule(shape.radius, shape.length)
+    if isinstance(shape, Box):
+        return coal.Box(*shape.size)
+    if isinstance(shape, Cylinder):
+        return coal.Cylinder(shape.radius, shape.height)
+    if isinstance(shape, Cone):
+        return coal.Cone(shape.radius, shape.height)
+    if isinstance(shape, Ellipsoid):
+        return coal.Ellipsoid(*shape.semi_axes)
+    points = coal.StdVec_Vec3s()
+    for p in shape.points:
+        points.append(p)
+    return coal.Convex.convexHull(points, True, None)
 
 
 def sizes(threads: int | None = None) -> Iterator[Row]:
@@ -148,6 +251,37 @@ BENCHES: dict[str, Callable[[int | None], Iterator[Row]]] = {
 
 
 # ---------------------------------------------------------------------- scenes and states
+
+MIXED = (
+    Cylinder(0.8, 1.6),
+    ConvexHull(np.random.default_rng(0).normal(size=(16, 3)) * 0.6),
+    Box((1.5, 1.2, 1.4)),
+    Ellipsoid((1.0, 0.8, 0.7)),
+    Capsule(0.6, 0.9),
+    Cone(0.9, 1.8),
+)
+
+
+def _settled_mixed(count: int, threads: int | None) -> Simulation:
+    """Bodies of six shapes, in turn, dropped from a loose grid in random orientations and let settle."""
+    scene = SceneBuilder()
+    columns = int(np.ceil(np.sqrt(count / 20)))
+    side = 2.6 * columns + 1.0
+    scene.add_static(open_box(inner=(side, side, 80.0), thickness=2.0))
+    points = grid_points((columns, columns, -(-count // columns**2)), 2.6, origin=(0, 0, 2.0), jitter=0.02)[:count]
+    rng = np.random.default_rng(1)
+    turn = rng.normal(size=(count, 4))
+    turn /= np.linalg.norm(turn, axis=1)[:, None]
+    for k in range(count):
+        scene.add_body(MIXED[k % len(MIXED)], density=1.0, position=points[k], orientation=turn[k])
+    sim = Simulation(
+        scene.build(),
+        options=StepOptions(dt=0.01),
+        solver=SolverAPGD(tolerance=1e-4, max_iterations=40),
+        threads=threads,
+    )
+    sim.run(until=4.0, progress=False)
+    return sim
 
 
 def _row(bench: str, case: str, metric: str, value: float) -> Row:

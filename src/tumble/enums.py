@@ -22,8 +22,17 @@ class ShapeKind(IntEnum):
     """Collision geometry."""
 
     SPHERE = 0
-    BOX = 1
-    HALF_SPACE = 2
+    CAPSULE = 1
+    BOX = 2
+    CYLINDER = 3
+    CONE = 4
+    ELLIPSOID = 5
+    HULL = 6
+    TRIANGLE = 7
+    """One triangle of a surface; only inside the narrow phase."""
+    MESH = 8
+    HEIGHT_FIELD = 9
+    HALF_SPACE = 10
 
 
 class BlockKind(IntEnum):

@@ -128,11 +128,9 @@ def test_energy_balance_closes_to_first_order(law, dt):
 def test_a_kinematic_pusher_does_the_work_that_friction_eats():
     """A wall pushes a cube over the floor at constant speed: the work put in is mu m g d."""
     scene = tb.SceneBuilder()
-    scene.add_static(tb.HalfSpace(), material=scene.add_material(tb.Material(friction=0.4)))
+    scene.add_static(tb.HalfSpace(), material=scene.add_material(tb.Material(friction=0.4, name="floor")))
     smooth = scene.add_material(tb.Material(friction=0.0))
-    scene.add_body(
-        tb.Box((0.2, 0.2, 0.2)), mass=3.0, position=(0.1, 0, 0.1), velocity=(0.5, 0, 0), material=scene._materials[0]
-    )
+    scene.add_body(tb.Box((0.2, 0.2, 0.2)), mass=3.0, position=(0.1, 0, 0.1), velocity=(0.5, 0, 0), material="floor")
     scene.add_kinematic(tb.Box((0.1, 1, 1)), position=(-0.05, 0, 0.6), velocity=(0.5, 0, 0), material=smooth)
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3), solver=tb.SolverAPGD(tolerance=1e-10))
     r = sim.run(until=1.0).reports

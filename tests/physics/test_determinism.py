@@ -21,6 +21,13 @@ def pile():
     scene.add_spheres(0.05, density=1000.0, position=tb.grid_points((8, 8, 6), 0.12, origin=(0, 0, 0.06), jitter=0.004))
     scene.add_boxes((0.08, 0.08, 0.08), density=1000.0,
                     position=tb.grid_points((8, 8, 2), 0.12, origin=(0, 0, 0.8), jitter=0.004)[:116])
+    rng = np.random.default_rng(0)
+    scene.add_static(tb.HeightField(rng.uniform(-0.02, 0.0, (12, 12)), (1.0, 1.0)))
+    above = tb.grid_points((6, 6, 4), 0.15, origin=(0, 0, 1.1), jitter=0.004)
+    kinds = (tb.Cylinder(0.05, 0.08), tb.ConvexHull(rng.normal(size=(14, 3)) * 0.03), tb.Ellipsoid((0.06, 0.05, 0.04)),
+             tb.Cone(0.05, 0.1))
+    for k, kind in enumerate(kinds):
+        scene.add_bodies(kind, density=1000.0, position=above[k::4], velocity=(0, 0, -5.0))
     return tb.Simulation(scene.build(), options=tb.StepOptions(dt=4e-3), solver=tb.SolverAPGD(max_iterations=60))
 
 @numba.njit(parallel=True)

@@ -99,7 +99,7 @@ def table():
     yield from rows("HalfSpace.normal", tb.HalfSpace, (*NOT_VECTORS, (0, 0, 0)), S, "HalfSpace.normal")
     yield from rows("HalfSpace.offset", lambda v: tb.HalfSpace(offset=v), NUMBERS, S, "HalfSpace.offset")
     yield from rows(
-        "Placed.shape", tb.Placed, (1, None, "sphere", tb.Sphere), S, "Placed.shape", "Sphere, Box or HalfSpace"
+        "Placed.shape", tb.Placed, (1, None, "sphere", tb.Sphere), S, "Placed.shape", "Sphere, Box, ConvexHull"
     )
     yield from rows("Placed.position", lambda v: tb.Placed(tb.Sphere(1), v), NOT_VECTORS, S, "Placed.position")
     yield from rows(

@@ -5,13 +5,18 @@ import time
 import numpy as np
 import pytest
 
+import tumble as tb
 from tumble.errors import FileError, OptionsError
 from tumble.observe.trajectory import Trajectory, TrajectoryWriter
 from tumble.scene.builder import SceneBuilder
 from tumble.scene.fill import random_points
 from tumble.scene.shapes import Box, HalfSpace, Placed, Sphere, open_box
+from tumble.view.camera import View
+from tumble.view.geometry import world_shapes
 from tumble.view.picture import Camera, auto_camera, render
 from tumble.view.plot import plot_reports
+from tumble.view.raster import rasterize
+from tumble.view.soup import Tessellator
 
 SIZE = (120, 90)
 
@@ -137,6 +142,185 @@ def test_a_thousand_spheres_are_quick_and_files_can_be_drawn(tmp_path):
     with Trajectory(tmp_path / "run.h5") as t:
         again = render(t.model, t.read("position", 0), t.read("orientation", 0))
     assert np.array_equal(first, again)
+
+
+def tube(radius, low, high, segments=48):
+    """An open cylinder along z, normals inwards."""
+    turn = 2 * np.pi * np.arange(segments) / segments
+    ring = np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)
+    points = np.concatenate([np.column_stack([ring, np.full(segments, z)]) for z in (low, high)])
+    a = np.arange(segments)
+    b = (a + 1) % segments
+    return tb.Mesh(
+        points, np.concatenate([np.stack([b, a, a + segments], 1), np.stack([b, a + segments, b + segments], 1)])
+    )
+
+
+def seen_from_far(shape, add="add_body", eye=(0.0, -1000.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+    """Canvas of a view that is nearly parallel, and the area of a pixel at the origin [m^2]."""
+    builder = SceneBuilder()
+    getattr(builder, add)(shape, orientation=orientation, **({"mass": 1.0} if add == "add_body" else {}))
+    model = builder.build()
+    shapes = world_shapes(model, *model.user_pose(model.initial))
+    view = View(Camera(eye=eye, target=(0, 0, 0), field_of_view=0.2), (800, 600))
+    canvas = rasterize(view, Tessellator(shapes), np.ones(1, bool))
+    return canvas, (1000.0 / view.focal) ** 2
+
+
+CUBE = tb.ConvexHull([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+SILHOUETTES = [
+    (tb.Sphere(0.7), np.pi * 0.49),
+    (tb.Capsule(0.3, 1.0), 0.6 + np.pi * 0.09),
+    (tb.Box((1.0, 2.0, 1.5)), 1.5),
+    (tb.Cylinder(0.5, 1.6), 1.6),
+    (tb.Cone(0.7, 1.5), 0.7 * 1.5),
+    (tb.Ellipsoid((1.0, 0.5, 0.3)), np.pi * 0.3),
+    (CUBE, 1.0),
+    (tb.Mesh(CUBE.points, CUBE.triangles), 1.0),
+    (tb.Rounded(tb.Box((1.0, 2.0, 1.2)), 0.2), 1.2 + 0.4 * 2.2 + np.pi * 0.04),
+    (tb.Rounded(CUBE, 0.2), 1.0 + 0.4 * 2.0 + np.pi * 0.04),
+    (tb.Rounded(tb.Cylinder(0.5, 1.2), 0.2), 1.2 + 0.4 * 2.2 + np.pi * 0.04),
+    (tb.Rounded(tb.Cone(0.5, 1.2), 0.2), 0.6 + 0.2 * (1.0 + 2 * 1.3) + np.pi * 0.04),
+    (tb.Rounded(tb.Ellipsoid((0.5, 0.5, 0.5)), 0.2), np.pi * 0.49),
+]
+
+
+@pytest.mark.parametrize("shape, area", SILHOUETTES, ids=lambda v: repr(v)[:30] if not isinstance(v, float) else "")
+def test_silhouettes_are_exact_and_normals_face_the_eye(shape, area):
+    canvas, pixel = seen_from_far(shape)
+    seen = canvas.owner == 0
+    assert seen.sum() * pixel == pytest.approx(area, rel=0.005)
+    assert np.linalg.norm(canvas.normal[seen], axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert np.all(canvas.normal[seen][:, 1] < 0.06)  # y points away from the eye
+    depth = np.full(canvas.depth.shape, 1000.0)
+    depth[seen] = canvas.depth[seen]
+    assert 1000.0 - depth.min() == pytest.approx(shape.box[1][1], abs=0.01)
+    rows = np.flatnonzero(seen.reshape(canvas.shape).any(axis=1))
+    columns = np.flatnonzero(seen.reshape(canvas.shape).any(axis=0))
+    for extent, axis in ((rows, 2), (columns, 0)):
+        assert len(extent) * np.sqrt(pixel) == pytest.approx(shape.box[1][axis] - shape.box[0][axis], abs=0.02)
+
+
+def test_the_cylinder_from_above_is_a_disc_and_the_cone_points_up():
+    canvas, pixel = seen_from_far(tb.Cylinder(0.5, 1.6), eye=(0, 0, 1000.0))
+    assert (canvas.owner == 0).sum() * pixel == pytest.approx(np.pi * 0.25, rel=0.005)
+    assert np.all(canvas.normal[canvas.owner == 0][:, 2] > 0.999)
+    canvas, _ = seen_from_far(tb.Cone(0.7, 1.5))
+    width = (canvas.owner == 0).reshape(canvas.shape).sum(axis=1)
+    width = width[width > 0]
+    assert width[0] < 5 and width[-1] == width.max()
+    rise = width[1:].astype(int) - width[:-1]
+    assert rise.min() >= 0
+
+
+def test_ground_covers_its_area_and_has_no_holes():
+    x = np.linspace(-1.0, 1.0, 60)
+    heights = 0.1 * np.sin(4 * x[:, None]) * np.cos(3 * x)
+    field = tb.HeightField(heights, (2.0, 1.0))
+    points = np.stack([*np.meshgrid(x, x / 2, indexing="ij"), heights], axis=-1).reshape(-1, 3)
+    i = np.arange(59 * 60)
+    i = i[i % 60 < 59]
+    mesh = tb.Mesh(points, np.concatenate([np.stack([i, i + 60, i + 61], 1), np.stack([i, i + 61, i + 1], 1)]))
+    for ground in (field, mesh):
+        canvas, pixel = seen_from_far(ground, "add_static", eye=(0, 0, 1000.0))
+        seen = (canvas.owner == 0).reshape(canvas.shape)
+        assert seen.sum() * pixel == pytest.approx(2.0, rel=0.005)
+        i, j = np.nonzero(seen)
+        assert seen[i.min() + 1 : i.max(), j.min() + 1 : j.max()].all()
+        depth = canvas.depth.reshape(canvas.shape)[300, 400]
+        assert 1000.0 - depth == pytest.approx(0.0, abs=0.01)
+
+
+def test_ground_reaches_below_and_behind_the_camera():
+    builder = SceneBuilder()
+    builder.add_static(tb.HeightField(np.zeros((40, 40)), (100.0, 100.0)))
+    builder.add_body(Sphere(0.5), mass=1.0, position=(0, 0, 0.5))
+    model = builder.build()
+    shapes = world_shapes(model, *model.user_pose(model.initial))
+    view = View(Camera(eye=(0, -5, 2), target=(0, 0, 0.3), field_of_view=60.0), (300, 200))
+    canvas = rasterize(view, Tessellator(shapes), np.ones(2, bool))
+    owner = canvas.owner.reshape(canvas.shape)
+    horizon = np.flatnonzero((owner >= 0).any(axis=1))[0]
+    assert np.all(owner[horizon + 3 :] >= 0)
+    assert owner[100, 150] == 1 and owner[-1, 0] == 0
+    height = 2.0 + canvas.depth.reshape(canvas.shape)[-1] * (view.v[-1] * view.axes[1, 2] + view.axes[2, 2])
+    assert height == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_sphere_around_the_eye_side_is_clipped_not_lost():
+    builder = SceneBuilder()
+    builder.add_body(Sphere(1.0), mass=1.0, position=(1.2, 0, 0))
+    model = builder.build()
+    shapes = world_shapes(model, *model.user_pose(model.initial))
+    view = View(Camera(eye=(0, -0.5, 0), target=(0, 5, 0), field_of_view=90.0), (200, 200))
+    owner = rasterize(view, Tessellator(shapes), np.ones(1, bool)).owner.reshape(200, 200)
+    assert owner[100, 180] == 0 and owner[100, 20] == -1
+
+
+def test_mixed_bodies_hide_each_other_in_any_order():
+    rng = np.random.default_rng(5)
+    kinds = [Sphere(0.1), Box((0.2, 0.2, 0.2)), tb.Cylinder(0.1, 0.2), CUBE, tb.Rounded(Box((0.1, 0.1, 0.1)), 0.03)]
+    position = rng.uniform(-1, 1, (300, 3))
+    model_of = {}
+    for name, order in (("forth", np.arange(300)), ("back", np.arange(300)[::-1])):
+        builder = SceneBuilder()
+        for k in order:
+            shape = kinds[k % 5] if k % 5 != 3 else tb.ConvexHull(0.15 * CUBE.points)
+            builder.add_body(shape, mass=1.0, position=position[k])
+        model = builder.build()
+        shapes = world_shapes(model, *model.user_pose(model.initial))
+        view = View(Camera(eye=(0, -6, 1), target=(0, 0, 0)), (200, 200))
+        canvas = rasterize(view, Tessellator(shapes), np.ones(300, bool))
+        model_of[name] = canvas.depth, np.where(canvas.owner < 0, -1, order[canvas.owner])
+    assert np.array_equal(model_of["forth"][0], model_of["back"][0])
+    assert np.mean(model_of["forth"][1] == model_of["back"][1]) > 0.999
+
+
+def test_containers_are_glass_on_the_cameras_side_and_ground_is_not():
+    camera = Camera(eye=(0, -8, 0.5), target=(0, 0, 0.5))
+    i, j = SIZE[1] // 2, SIZE[0] // 2
+    builder = SceneBuilder()
+    builder.add_static(tube(1.5, 0.0, 1.2))
+    builder.add_body(Sphere(0.4), mass=1.0, position=(0, 0, 0.5))
+    picture = draw(builder, camera=camera, color_by=[0.0, 1.0])
+    assert np.ptp(picture[i - 4 : i + 4, j - 4 : j + 4], axis=2).mean() > 30
+    hill = np.zeros((21, 21))
+    hill[:, 2:6] = 3.0
+    builder = SceneBuilder()
+    builder.add_static(tb.HeightField(hill, (10.0, 10.0)))
+    builder.add_body(Sphere(0.4), mass=1.0, position=(0, 0, 0.5))
+    picture = draw(builder, camera=camera, color_by=[0.0, 1.0])
+    assert np.ptp(picture[i - 4 : i + 4, j - 4 : j + 4], axis=2).mean() < 45
+    assert not cool(picture).any() and not warm(picture).any()
+
+
+def test_every_kind_can_be_drawn_from_a_file(tmp_path):
+    builder = SceneBuilder()
+    builder.add_static(tb.HeightField(np.zeros((5, 5)), (8.0, 8.0)))
+    builder.add_static(HalfSpace(offset=-1.0))
+    for k, (shape, _) in enumerate(SILHOUETTES):
+        builder.add_body(shape, mass=1.0, position=(2.5 * (k % 4), 2.5 * (k // 4), 1.2))
+    model = builder.build()
+    first = render(model, *model.user_pose(model.initial), size=SIZE)
+    writer = dict(model=model, fields=("position", "orientation"), report_columns=(), attributes={})
+    with TrajectoryWriter(tmp_path / "run.h5", **writer) as file:
+        file.append_frame(model.initial)
+    with Trajectory(tmp_path / "run.h5") as t:
+        assert np.array_equal(first, render(t.model, t.read("position", 0), t.read("orientation", 0), size=SIZE))
+
+
+def test_many_bodies_and_triangles_are_quick():
+    rng = np.random.default_rng(2)
+    builder = SceneBuilder()
+    x = np.linspace(-4, 4, 300)
+    builder.add_static(tb.HeightField(0.1 * np.sin(3 * x[:, None]) * np.cos(2 * x), (8.0, 8.0)))
+    kinds = [Sphere(0.05), tb.Capsule(0.02, 0.05), tb.Ellipsoid((0.05, 0.03, 0.02)), tb.ConvexHull(0.06 * CUBE.points)]
+    for k, point in enumerate(rng.uniform((-2, -2, 0.2), (2, 2, 1.5), (4000, 3))):
+        builder.add_body(kinds[k % 4], mass=1.0, position=point)
+    model = builder.build()
+    start = time.process_time()
+    render(model, *model.user_pose(model.initial), size=(480, 360))
+    assert time.process_time() - start < 12.0
 
 
 def test_mistakes(tmp_path):

@@ -167,7 +167,7 @@ BALL = 'shape = {type = "sphere", radius = 1}'
         (f"[[body]]\nmass = -1\n{BALL}", "body[0]: add_body.mass", ["must be > 0", "-1"]),
         ('[[body]]\nmass = 1\nshape = {type = "sphere"}', "body[0].shape.radius", ["is required"]),
         ('[[body]]\nmass = 1\nshape = {type = "sphere", radios = 1}', "body[0].shape.radios", ["'radius'"]),
-        ('[[body]]\nmass = 1\nshape = {type = "cone"}', "body[0].shape", ["'sphere'"]),
+        ('[[body]]\nmass = 1\nshape = {type = "torus"}', "body[0].shape", ["'sphere'"]),
         ('[[body]]\nmass = 1\nshapes = [{type = "box", size = [1, 1]}]', "body[0].shapes[0].size", ["3 items"]),
         (f'[[body]]\nkind = "static"\nmass = 1\n{BALL}', "body[0]: mass", ["static"]),
         ("[[body]]\nmass = 1", "body[0]: shape", ["neither"]),
@@ -229,7 +229,7 @@ def build():
 def test_python_scene(tmp_path):
     write(tmp_path, "RADIUS = 0.25", "helper_of_scene.py")
     scene = load_scene(write(tmp_path, PYTHON + "MASS = 2.0", "scene.py"))
-    assert scene.model.body_mass[0] == 2.0 and scene.model.shape_parameters[0, 0] == 0.25
+    assert scene.model.body_mass[0] == 2.0 and scene.model.shape_parameters[0, 3] == 0.25
     assert (scene.step, scene.solver) == ({"dt": 0.01}, {"tolerance": 1e-6})
     assert (scene.until, scene.save_every) == (1.5, None)
 

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+import tumble as tb
 from tumble.errors import FileError
 from tumble.observe.checkpoint import read_checkpoint, write_checkpoint
 from tumble.observe.trajectory import Trajectory, TrajectoryWriter
@@ -155,6 +156,67 @@ def test_reopen_drops_what_came_after(tmp_path):
     with pytest.raises(FileError, match="same scene"):
         TrajectoryWriter.reopen(path, model=scene(spheres=4), step=12)
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+
+
+def every_kind(bump=0.0):
+    """All kinds of shapes; bump [m] changes one point of the pooled geometry and nothing else."""
+    hull = tb.ConvexHull(np.random.default_rng(1).normal(size=(12, 3)))
+    builder = SceneBuilder()
+    builder.add_static(HalfSpace())
+    builder.add_static(tb.HeightField(np.arange(12.0).reshape(3, 4), (2.0, 3.0)))
+    builder.add_static(tb.Mesh([[0, 0, 0], [1, 0, 0], [0, 1, bump]], [[0, 1, 2]]))
+    cube = tb.ConvexHull([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    solids = [Sphere(0.1), tb.Capsule(0.1, 0.2), Box((0.1, 0.2, 0.3)), tb.Cylinder(0.1, 0.2), tb.Cone(0.1, 0.2)]
+    solids += [tb.Ellipsoid((0.1, 0.2, 0.3)), hull, hull, tb.Rounded(hull, 0.05), tb.Rounded(Box((1, 1, 1)), 0.1)]
+    for shape in [*solids, tb.Mesh(cube.points, cube.triangles)]:
+        builder.add_body(shape, density=1.0)
+    return builder.build()
+
+
+def test_the_model_of_a_file_has_all_shapes(tmp_path):
+    import h5py
+
+    model = every_kind()
+    path = make(tmp_path / "run.h5", model, [0, 5])
+    with Trajectory(path) as t:
+        check(t, model, [0, 5])
+        assert t.model.shape_parameters.shape == (model.shape_count, 4)
+        for name in ("shape_kind", "shape_parameters", "shape_geometry"):
+            a, b = getattr(t.model, name), getattr(model, name)
+            assert np.array_equal(a, b) and a.dtype == b.dtype
+        assert type(t.model.geometry) is type(model.geometry)
+        for a, b in zip(t.model.geometry, model.geometry):
+            assert np.array_equal(a, b) and a.dtype == b.dtype and a.shape == b.shape
+        hulls = t.model.shape_geometry[t.model.shape_kind == tb.enums.ShapeKind.HULL]
+        assert hulls.tolist() == [0, 0, 0] and len(t.model.geometry.hull_start) == 2  # stored once
+        before = t.final_state_sha256
+    with TrajectoryWriter.reopen(path, model=model, step=5) as writer:
+        assert writer.frames == 2
+    with Trajectory(path) as t:
+        assert t.final_state_sha256 == before
+    with pytest.raises(FileError, match=r"same scene.*geometry.mesh_point"):
+        TrajectoryWriter.reopen(path, model=every_kind(bump=1e-9), step=5)
+    with h5py.File(path, "r+") as file:
+        file.attrs["format_version"] = 1
+    with pytest.raises(FileError, match=r"version 2 of the layout \(got version 1\)"):
+        Trajectory(path)
+
+
+def test_large_geometry_is_packed(tmp_path):
+    n = 200
+    builder = SceneBuilder()
+    x = np.arange(n) / n
+    points = np.stack([*np.meshgrid(x, x, indexing="ij"), np.zeros((n, n))], axis=-1).reshape(-1, 3)
+    i = np.arange(n * (n - 1))
+    i = i[i % n < n - 1]
+    mesh = tb.Mesh(points, np.concatenate([np.stack([i, i + n, i + n + 1], 1), np.stack([i, i + n + 1, i + 1], 1)]))
+    builder.add_static(mesh)
+    builder.add_body(Sphere(0.1), mass=1.0)
+    model = builder.build()
+    path = make(tmp_path / "run.h5", model, [1])
+    assert path.stat().st_size < 0.5 * sum(a.nbytes for a in model.geometry)
+    with Trajectory(path) as t:
+        assert all(np.array_equal(a, b) for a, b in zip(t.model.geometry, model.geometry))
 
 
 CHILD = """

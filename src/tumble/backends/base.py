@@ -37,6 +37,62 @@ class ContactArrays(NamedTuple):
     body_velocity: np.ndarray  # (bodies, 6) scratch: M^-1 D x
 
 
+class Geometry(NamedTuple):
+    """Polytopes, meshes and height fields of a model, pooled; bodies of the same shape share one entry.
+
+    A shape's entry is `Model.shape_geometry` (-1 for shapes that need none). All in the shape's own frame [m].
+    Hulls and meshes number their points in their own pool, from 0 over all entries.
+    """
+
+    hull_start: np.ndarray  # (hulls + 1,) int64: first point of each hull
+    hull_point: np.ndarray  # (points, 3)
+    hull_face_start: np.ndarray  # (hulls + 1,) int64: first face of each hull
+    face_plane: np.ndarray  # (faces, 4): outward unit normal and offset, normal . x <= offset inside
+    face_loop_start: np.ndarray  # (faces + 1,) int64
+    face_loop: np.ndarray  # (corners,) int64: points of each face, counter-clockwise from outside; coplanar ones merged
+    mesh_start: np.ndarray  # (meshes + 1,) int64: first triangle of each mesh
+    mesh_point: np.ndarray  # (points, 3)
+    mesh_triangle: (
+        np.ndarray
+    )  # (triangles, 3) int64 points, counter-clockwise from outside, sorted along a Morton curve
+    mesh_normal: np.ndarray  # (triangles, 3) outward unit normals
+    mesh_opposite: np.ndarray  # (triangles, 3) int64: third point of the neighbour over edge k -> k+1, or -1
+    ring_start: np.ndarray  # (mesh points + 1,) int64
+    ring: np.ndarray  # (..,) int64: points joined to each mesh point by an edge
+    tree_start: np.ndarray  # (meshes + 1,) int64: first node of each mesh
+    tree_box: np.ndarray  # (nodes, 6) low, high. A heap: node k has children 2k+1, 2k+2 (counted from the first node of
+    # the mesh); the last half are leaves of TREE_LEAF triangles in order; unused ones have low = inf, high = -inf
+    field_start: np.ndarray  # (fields + 1,) int64: first height of each field
+    field_shape: np.ndarray  # (fields, 2) int64: rows along x, columns along y
+    field_height: np.ndarray  # (heights,): heights[i, j] of each field, row by row
+
+
+class ShapeArrays(NamedTuple):
+    """Shapes of a model and where they are in this step (m of them)."""
+
+    kind: np.ndarray  # (m,) int8
+    parameters: np.ndarray  # (m, 4), see kernels/convex.py
+    geometry: np.ndarray  # (m,) int32: entry in Geometry, or -1
+    body: np.ndarray  # (m,) int32
+    bound: np.ndarray  # (m,) radius of the bounding sphere about the shape's origin
+    smallest: np.ndarray  # (m,) smallest half-extent
+    position: np.ndarray  # (m, 3) world
+    matrix: np.ndarray  # (m, 9) world
+
+
+class BodyArrays(NamedTuple):
+    """What the narrow phase needs of bodies (n of them)."""
+
+    kind: np.ndarray  # (n,) int8
+    center: np.ndarray  # (n, 3) centres of mass
+    free: np.ndarray  # (n, 6) velocity without contacts, world
+    handed_on: np.ndarray  # (n,) largest speed that a neighbour could hand on within the step
+
+
+TREE_LEAF = 4
+"""Triangles in a leaf of a mesh's tree."""
+
+
 class MatrixArrays(NamedTuple):
     """The operator as a sparse matrix. Rows are grouped by contact: row = dim * contact + component."""
 

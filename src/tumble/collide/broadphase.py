@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import blocks
+from ..backends.base import ShapeArrays, blocks
 from ..enums import ShapeKind
 from ..scene.model import Model
 
@@ -24,8 +24,16 @@ class PairSearch:
     def __init__(self, model: Model, backend: ModuleType) -> None:
         self._model, self._backend = model, backend
         m = model.shape_count
-        self.shape_position = np.zeros((m, 3))
-        self.shape_matrix = np.zeros((m, 9))
+        self.shapes = ShapeArrays(
+            model.shape_kind,
+            model.shape_parameters,
+            model.shape_geometry,
+            model.shape_body,
+            model.shape_bound,
+            model.shape_smallest,
+            np.zeros((m, 3)),
+            np.zeros((m, 9)),
+        )
         self.box = np.zeros((m, 6))
         self._level = np.zeros(m, np.int64)
         self._key = np.zeros(m, np.int64)
@@ -45,6 +53,7 @@ class PairSearch:
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
         self._scratch = np.zeros(model.body_count)
         self._stir = 0.0
+        self._no_scratch = np.zeros(1)
         self._smallest_margin = 0.05 * float(np.min(model.shape_smallest))
 
     def place(
@@ -60,13 +69,10 @@ class PairSearch:
         m = self._model
         self._stir = stir = h * self._backend.largest_speed(m.body_kind, free)
         self._backend.place_shapes(
-            m.shape_kind,
-            m.shape_body,
-            m.shape_parameters,
+            self.shapes,
+            m.geometry,
             m.shape_position,
             m.shape_orientation,
-            m.shape_bound,
-            m.shape_smallest,
             position,
             orientation,
             matrix,
@@ -74,8 +80,7 @@ class PairSearch:
             h,
             margin,
             stir,
-            self.shape_position,
-            self.shape_matrix,
+            self._no_scratch,
             self.box,
         )
 
@@ -96,8 +101,8 @@ class PairSearch:
                 m.body_mask,
                 m.excluded,
                 self.box,
-                self.shape_position,
-                self.shape_matrix,
+                self.shapes.position,
+                self.shapes.matrix,
                 free,
                 h,
                 0.5 * max(0.0, margin),

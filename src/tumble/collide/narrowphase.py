@@ -6,7 +6,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ..kernels.boxes import SCRATCH
+from ..backends.base import BodyArrays
+from ..enums import ShapeKind
+from ..kernels.jit import most_threads
 from ..scene.model import Model
 from .broadphase import PairSearch
 from .contacts import Contacts
@@ -20,8 +22,11 @@ class ContactSearch:
     def __init__(self, model: Model, backend: ModuleType, blocks: int) -> None:
         self._model, self._backend = model, backend
         self._blocks = blocks
-        self._scratch = np.zeros((blocks, SCRATCH))
+        threads = most_threads()
+        self._scratch = np.zeros((threads, backend.SCRATCH))
+        self._rows = np.zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
         self._count = np.zeros(blocks, np.int64)
+        self._has_surfaces = bool(np.any(np.isin(model.shape_kind, (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD))))
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
         self._reserve(4 * backend.PAIR_BLOCK)
@@ -36,19 +41,12 @@ class ContactSearch:
     ) -> None:
         """Fill `contacts`."""
         m, b = self._model, self._backend
+        bodies = BodyArrays(m.body_kind, center, free, pairs.reach_speed)
         while True:
             b.find_contacts(
-                m.shape_kind,
-                m.shape_parameters,
-                pairs.shape_position,
-                pairs.shape_matrix,
-                m.shape_bound,
-                m.shape_smallest,
-                m.shape_body,
-                m.body_kind,
-                center,
-                free,
-                pairs.reach_speed,
+                pairs.shapes,
+                bodies,
+                m.geometry,
                 h,
                 margin,
                 pairs.pair,
@@ -61,6 +59,24 @@ class ContactSearch:
                 self._count,
                 self._scratch,
             )
+            if self._has_surfaces:
+                b.find_surface_contacts(
+                    pairs.shapes,
+                    bodies,
+                    m.geometry,
+                    h,
+                    margin,
+                    pairs.pair,
+                    pairs.capacity,
+                    pairs.count,
+                    self._blocks,
+                    self._raw,
+                    self._shapes,
+                    self._capacity,
+                    self._count,
+                    self._scratch,
+                    self._rows,
+                )
             most, total = b.most_and_total(self._count)
             if most <= self._capacity:
                 break

@@ -25,6 +25,7 @@ __all__ = [
     "compile_log",
     "formula",
     "loop",
+    "most_threads",
     "parallel_loop",
     "prange",
     "set_threads",
@@ -117,6 +118,11 @@ def item_index(block, item):
     """Index of an item of a block. Unsigned: a signed one must be tested for Python's negative indices, which keeps
     the loop from being vectorised (14 against 4 ns a contact)."""
     return np.uint64(block) * np.uint64(BLOCK) + np.uint64(item)
+
+
+def most_threads() -> int:
+    """Threads that loops can use at most."""
+    return int(numba.config.NUMBA_NUM_THREADS)
 
 
 def set_threads(count: int) -> int:

@@ -70,6 +70,13 @@ def mat_t_vec(m, v):
 
 
 @formula
+def mat_t_mat(a, b):
+    """A^T B"""
+    x, y, z = mat_t_vec(a, (b[0], b[3], b[6])), mat_t_vec(a, (b[1], b[4], b[7])), mat_t_vec(a, (b[2], b[5], b[8]))
+    return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
+
+
+@formula
 def column(m, j):
     """Column j of M."""
     if j == 0:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..enums import BodyKind, ShapeKind
 from ..scene.files import load_scene
 from .trajectory import Trajectory
@@ -60,7 +62,7 @@ def scene_facts(path: Path) -> dict[str, Any]:
     return {
         "kind": "scene",
         "bodies": {k.name.lower(): int((model.body_kind == k).sum()) for k in BodyKind},
-        "shapes": {k.name.lower(): int((model.shape_kind == k).sum()) for k in ShapeKind},
+        "shapes": {ShapeKind(k).name.lower(): int((model.shape_kind == k).sum()) for k in np.unique(model.shape_kind)},
         "materials": {m.name or f"material{i}": m.friction for i, m in enumerate(model.materials)},
         "total_mass": float(model.body_mass[dynamic].sum()),
         "gravity": model.gravity.tolist(),

@@ -6,6 +6,9 @@ frames/    time, step, state_sha256, report_end (f,); position, velocity, angula
 steps/     one column of reports each (r,); frame i ends at row report_end[i]
 contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
 model/     the arrays that a picture needs, and names as JSON
+model/geometry/  the pooled hulls, meshes and height fields, once however many bodies share them
+
+Version 2 has four shape parameters, shape_geometry and model/geometry; version 1 had spheres, boxes and half-spaces.
 """
 
 from __future__ import annotations
@@ -18,13 +21,15 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.base import Geometry
 from ..errors import FileError, message
 from ..scene.model import Model
 from .checkpoint import Attribute
 
-__all__ = ["StoredModel", "contact_columns", "create_file"]
+__all__ = ["StoredModel", "contact_columns", "create_file", "difference", "read_model"]
 
 FORMAT = "tumble trajectory"
+VERSION = 2
 CHUNK_BYTES = 2**20
 GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
 BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
@@ -45,16 +50,47 @@ class StoredModel:
     shape_kind: np.ndarray
     shape_body: np.ndarray
     shape_parameters: np.ndarray
+    shape_geometry: np.ndarray
     shape_position: np.ndarray
     shape_orientation: np.ndarray
     body_kind: np.ndarray
     body_mass: np.ndarray
     body_center: np.ndarray
     body_axes: np.ndarray
+    geometry: Geometry
     names: tuple[tuple[str, int, int], ...] = ()
 
 
-MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name != "names")
+MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name not in ("geometry", "names"))
+
+
+def difference(stored: StoredModel, model: Model) -> str | None:
+    """Name of the first array in which two models differ."""
+    for name in MODEL_ARRAYS:
+        if not np.array_equal(getattr(stored, name), getattr(model, name)):
+            return name
+    for name in Geometry._fields:
+        if not np.array_equal(getattr(stored.geometry, name), getattr(model.geometry, name)):
+            return f"geometry.{name}"
+    return None
+
+
+def read_model(group: Any) -> StoredModel:
+    """The model in the HDF5 group of a file."""
+    names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(group.attrs["names"]))
+    geometry = Geometry(*(group[f"geometry/{name}"][...] for name in Geometry._fields))
+    return StoredModel(*(group[name][...] for name in MODEL_ARRAYS), geometry=geometry, names=names)
+
+
+def write_model(group: Any, model: Model) -> None:
+    """Fill an empty HDF5 group; large arrays of the geometry, mostly indices, are packed."""
+    for name in MODEL_ARRAYS:
+        group[name] = getattr(model, name)
+    group.attrs["names"] = json.dumps(model.names)
+    geometry = group.create_group("geometry")
+    for name, array in zip(Geometry._fields, model.geometry):
+        packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.nbytes > CHUNK_BYTES else {}
+        geometry.create_dataset(name, data=array, **packed)
 
 
 def create_file(
@@ -71,7 +107,7 @@ def create_file(
     with h5py.File(path, "w", libver="latest") as file:
         file.attrs.update(attributes)
         file.attrs.update(
-            format=FORMAT, format_version=1, fields=json.dumps(fields), report_columns=json.dumps(columns)
+            format=FORMAT, format_version=VERSION, fields=json.dumps(fields), report_columns=json.dumps(columns)
         )
         file["committed"] = np.zeros(1, np.int64)
         file["finished"] = np.zeros(1, np.int64)
@@ -98,10 +134,7 @@ def create_file(
         steps = file.create_group("steps")
         for name in columns:
             column(f"{steps.name}/{name}", (), np.float64, (1024,))
-        stored = file.create_group("model")
-        for name in MODEL_ARRAYS:
-            stored[name] = getattr(model, name)
-        stored.attrs["names"] = json.dumps(model.names)
+        write_model(file.create_group("model"), model)
 
 
 def contact_columns(contacts: Any) -> dict[str, np.ndarray]:

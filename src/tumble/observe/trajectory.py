@@ -24,10 +24,12 @@ from .layout import (
     CONTACT_COLUMNS,
     FORMAT,
     GROUPS,
-    MODEL_ARRAYS,
+    VERSION,
     StoredModel,
     contact_columns,
     create_file,
+    difference,
+    read_model,
 )
 
 __all__ = ["StoredModel", "Trajectory", "TrajectoryWriter"]
@@ -62,16 +64,16 @@ class TrajectoryWriter:
         self = cls.__new__(cls)
         self.path = Path(path)
         with Trajectory(path) as old, replacing(self.path) as temporary:
-            for name in MODEL_ARRAYS:
-                if not np.array_equal(getattr(old.model, name), getattr(model, name)):
-                    raise FileError(
-                        message(
-                            str(path),
-                            "must hold the same scene",
-                            f"another {name}",
-                            "Resume with the scene file that the run began with.",
-                        )
+            other = difference(old.model, model)
+            if other is not None:
+                raise FileError(
+                    message(
+                        str(path),
+                        "must hold the same scene",
+                        f"another {other}",
+                        "Resume with the scene file that the run began with.",
                     )
+                )
             create_file(temporary, model, old.fields, tuple(old.reports), old.attributes)
             old.copy_to(temporary, int(np.searchsorted(old.steps, step, side="right")))
         self._start(model)
@@ -200,6 +202,15 @@ class Trajectory:
                 )
             )
         attributes = plain(file.attrs)
+        if attributes["format_version"] != VERSION:
+            raise FileError(
+                message(
+                    str(self.path),
+                    f"must have version {VERSION} of the layout",
+                    f"version {attributes['format_version']}",
+                    "Read it with the tumble that wrote it, or run the scene again.",
+                )
+            )
         self.fields: tuple[str, ...] = tuple(json.loads(attributes.pop("fields")))
         self._columns = tuple(json.loads(attributes.pop("report_columns")))
         del attributes["format"], attributes["format_version"]
@@ -210,8 +221,7 @@ class Trajectory:
         self.steps: np.ndarray = file["frames/step"][: self.frames]
         if len(self.times) < self.frames or not np.all(np.diff(self.steps) > 0):
             raise OSError("the frames do not follow each other")
-        names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(file["model"].attrs["names"]))
-        self.model = StoredModel(*(file[f"model/{name}"][...] for name in MODEL_ARRAYS), names=names)
+        self.model = read_model(file["model"])
 
     def read(self, field: str, frame: int) -> np.ndarray:
         """One field (n, k) of one frame; negative frames count from the end."""

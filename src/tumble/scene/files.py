@@ -10,7 +10,7 @@ import traceback
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from .materials import Material
 from .model import Model
 from .motion import Oscillation
 from .schema import schema, validated
-from .shapes import Box, HalfSpace, Placed, Sphere, open_box
+from .shape_tables import ShapeReader, either
+from .shapes import Placed, open_box
 
 __all__ = ["LoadedScene", "load_scene"]
 
@@ -121,13 +122,15 @@ def _load_toml(path: Path, text: str) -> LoadedScene:
     scene = validated(path, schema().scene, data)
     with _at(path, "gravity"):
         builder = SceneBuilder(gravity=scene.get("gravity", STANDARD_GRAVITY))
+    reader = ShapeReader(path.parent)
     adders = {
         "material": lambda **row: builder.add_material(Material(**row)),
         "friction": lambda a, b, friction: builder.set_friction(a, b, friction),
         "container": functools.partial(_add_container, builder),
-        "body": functools.partial(_add_body, builder),
+        "body": functools.partial(_add_body, builder, reader),
         "spheres": functools.partial(_add_spheres, builder),
         "boxes": functools.partial(_add_boxes, builder),
+        "bodies": functools.partial(_add_bodies, builder, reader),
         "exclude": builder.exclude_pair,
     }
     for table, add in adders.items():
@@ -144,12 +147,9 @@ def _add_container(builder: SceneBuilder, **row: Any) -> None:
     builder.add_static(open_box(**row), **own)
 
 
-def _add_body(builder: SceneBuilder, *, kind: str = "dynamic", **row: Any) -> None:
+def _add_body(builder: SceneBuilder, reader: ShapeReader, *, kind: str = "dynamic", **row: Any) -> None:
     add = getattr(builder, "add_body" if kind == "dynamic" else f"add_{kind}")
-    _either(row, "shape", "shapes")
-    shapes = row.pop("shapes", None) or [row.pop("shape")]
-    if any("material" in s for s in shapes):
-        row["material"] = [s.get("material") or row.get("material") or _default(builder) for s in shapes]
+    shapes = _shapes(builder, reader, row)
     row = _turn(row)
     allowed = inspect.signature(add).parameters
     for key in row:
@@ -158,11 +158,30 @@ def _add_body(builder: SceneBuilder, *, kind: str = "dynamic", **row: Any) -> No
     if "motion" in row:
         place = {k: row[k] for k in ("position", "orientation") if k in row}
         row["motion"] = Oscillation(**row["motion"], **place)
-    add([_shape(s) for s in shapes], **row)
+    add(shapes, **row)
+
+
+def _add_bodies(builder: SceneBuilder, reader: ShapeReader, **row: Any) -> None:
+    shapes = _shapes(builder, reader, row)
+    reach = max(np.linalg.norm(p.position) + p.shape.bound for p in shapes)
+    points = _points(row, lambda count: float(reach))
+    builder.add_bodies(shapes, position=points, **_turn(row))
+
+
+def _shapes(builder: SceneBuilder, reader: ShapeReader, row: dict[str, Any]) -> list[Placed]:
+    """Take the shapes out of a row; those with a material of their own make a list of its material."""
+    either(row, "shape", "shapes")
+    shapes = row.pop("shapes", None) or [row.pop("shape")]
+    if any("material" in s for s in shapes):
+        row["material"] = [s.get("material") or row.get("material") or _default(builder) for s in shapes]
+    return [
+        Placed(reader.shape(s), **{k: v for k, v in _turn(s).items() if k in ("position", "orientation")})
+        for s in shapes
+    ]
 
 
 def _add_spheres(builder: SceneBuilder, *, seed: int = 0, **row: Any) -> None:
-    _either(row, "radius", "radius_range")
+    either(row, "radius", "radius_range")
     radius, radius_range = row.pop("radius", None), row.pop("radius_range", None)
 
     def radii(count: int) -> Any:
@@ -187,7 +206,7 @@ def _add_boxes(builder: SceneBuilder, *, size: Any, **row: Any) -> None:
 
 def _points(row: dict[str, Any], radii: Any) -> Any:
     """Take position or packing out of a row; a random packing uses the bodies' own radii unless given."""
-    _either(row, "position", "packing")
+    either(row, "position", "packing")
     if "position" in row:
         return row.pop("position")
     packing = row.pop("packing")
@@ -203,29 +222,16 @@ def _points(row: dict[str, Any], radii: Any) -> Any:
     return points[:count]
 
 
-def _shape(row: dict[str, Any]) -> Placed:
-    kind = {"sphere": Sphere, "box": Box, "half_space": HalfSpace}[row["type"]]
-    own = {f.name: row[f.name] for f in fields(kind) if f.name in row}
-    return Placed(kind(**own), **{k: v for k, v in _turn(row).items() if k in ("position", "orientation")})
-
-
 def _turn(row: dict[str, Any]) -> dict[str, Any]:
     """`rotation` as the orientation it stands for."""
     if "rotation" not in row:
         return row
-    _either(row, "rotation", "orientation")
+    either(row, "rotation", "orientation")
     axis, angle = row["rotation"]["axis"], np.deg2rad(row["rotation"]["angle_degrees"])
     if not np.any(axis):
         raise SceneError(message("rotation.axis", "must have a direction", axis, "For example [0, 0, 1]."))
     turned = {k: v for k, v in row.items() if k != "rotation"}
     return turned | {"orientation": rotation.from_axis_angle(axis, angle).tolist()}
-
-
-def _either(row: dict[str, Any], a: str, b: str) -> None:
-    if (a in row) == (b in row):
-        raise SceneError(
-            message(a, f"needs either {a} or {b}", "both" if a in row else "neither", "Give exactly one of them.")
-        )
 
 
 def _default(builder: SceneBuilder) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..errors import SceneError, message
 from . import rotation
-from .shapes import HalfSpace, Placed
+from .shape import Placed
 
 __all__ = ["MassProperties", "mass_properties"]
 
@@ -44,17 +44,11 @@ def mass_properties(
                 where, "needs either mass or density", f"mass={mass}, density={density}", "Give exactly one of them."
             )
         )
-    if any(isinstance(p.shape, HalfSpace) for p in shapes):
-        raise SceneError(
-            message(
-                where,
-                "a HalfSpace has no finite mass",
-                "HalfSpace on a dynamic body",
-                "Use add_static or add_kinematic, or a Box.",
-            )
-        )
+    for p in shapes:
+        p.shape.check_use(where, dynamic=True)
     volumes = np.array([p.shape.volume for p in shapes])
-    centers = np.array([p.position for p in shapes])
+    turns = [rotation.matrix(np.array(p.orientation)) for p in shapes]
+    centers = np.array([p.position + turn @ p.shape.center for p, turn in zip(shapes, turns)])
     if mass is not None:
         total = checks.number(where + ".mass", mass, above=0.0, unit="kg", error=SceneError)
         masses = total * volumes / volumes.sum()
@@ -69,11 +63,8 @@ def mass_properties(
         tensor = _given_inertia(where, inertia)
     else:
         tensor = np.zeros((3, 3))
-        for m, p in zip(masses, shapes):
-            turn = rotation.matrix(np.array(p.orientation))
-            arm = np.array(p.position) - center
-            tensor += turn @ np.diag(m * p.shape.unit_inertia) @ turn.T
-            tensor += m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        for m, p, turn, arm in zip(masses, shapes, turns, centers - center):
+            tensor += m * (turn @ p.shape.unit_inertia @ turn.T + arm @ arm * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
     return MassProperties(total, center, moments, axes)
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ..backends.base import Geometry
 from ..checks import nearest
 from ..errors import SceneError, message
 from . import rotation
@@ -128,7 +129,12 @@ class Model:
     shape_local: np.ndarray
     """(m,) int32: the shape's number on its body"""
     shape_parameters: np.ndarray
-    """(m, 3)"""
+    """(m, 4) [m], see `Shape.parameters`: sphere (0, 0, 0, r), capsule (0, 0, length/2, r), box (half-extents,
+    rounding), cylinder and cone (R, R, height/2, rounding), ellipsoid (semi-axes, rounding), hull (first point and
+    number of points in `geometry`, 0, rounding), height field (dx, dy, lowest, highest), mesh (1 if open,
+    0, 0, 0), half-space zeros"""
+    shape_geometry: np.ndarray
+    """(m,) int32: number of the hull, mesh or height field in `geometry`, each counted from 0; -1 for other kinds"""
     shape_position: np.ndarray
     """(m, 3) in the body's principal frame [m]"""
     shape_orientation: np.ndarray
@@ -136,9 +142,11 @@ class Model:
     shape_material: np.ndarray
     """(m,) int32"""
     shape_bound: np.ndarray
-    """(m,) radius of the bounding sphere [m]"""
+    """(m,) radius of the bounding sphere about the origin of the shape's frame [m]"""
     shape_smallest: np.ndarray
     """(m,) smallest half-extent [m]"""
+    geometry: Geometry
+    """Hulls, meshes and height fields; bodies that were given the same shape object share an entry"""
     materials: tuple[Material, ...]
     friction: np.ndarray
     """(k, k) coefficient for every pair of materials"""
@@ -152,10 +160,7 @@ class Model:
     initial: State
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-        for value in vars(self.initial).values():
+        for value in (*vars(self).values(), *self.geometry, *vars(self.initial).values()):
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
         object.__setattr__(self, "motions", MappingProxyType(dict(self.motions)))

@@ -48,17 +48,51 @@ def schema() -> types.SimpleNamespace:
     )
     placed = table("PlacedShape", turned, position=vector, material=text)
     sphere = table("SphereShape", placed, type=(Literal["sphere"], ...), radius=(float, ...))
-    box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...))
+    box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...), rounding=float)
     half_space = table("HalfSpaceShape", placed, type=(Literal["half_space"], ...), normal=vector, offset=float)
-    shape = Annotated[sphere | box | half_space, Field(discriminator="type")]
+    capsule = table("CapsuleShape", placed, type=(Literal["capsule"], ...), radius=(float, ...), length=(float, ...))
+    upright = table("Upright", placed, radius=(float, ...), height=(float, ...), rounding=float)
+    cylinder = table("CylinderShape", upright, type=(Literal["cylinder"], ...))
+    cone = table("ConeShape", upright, type=(Literal["cone"], ...))
+    ellipsoid = table(
+        "EllipsoidShape", placed, type=(Literal["ellipsoid"], ...), semi_axes=(vector, ...), rounding=float
+    )
+    hull = table("HullShape", placed, type=(Literal["hull"], ...), points=(list[vector], ...), rounding=float)
+    mesh = table(
+        "MeshShape",
+        placed,
+        type=(Literal["mesh"], ...),
+        file=text,
+        scale=float,
+        unit=text,
+        vertices=list[vector],
+        triangles=list[some(int, 3)],
+        convex=bool,
+        clean=bool,
+        cavity=bool,
+    )
+    height_field = table(
+        "HeightFieldShape",
+        placed,
+        type=(Literal["height_field"], ...),
+        heights=list[list[float]],
+        image=text,
+        size=(some(float, 2), ...),
+        low=float,
+        high=float,
+    )
+    shape = Annotated[
+        sphere | box | half_space | capsule | cylinder | cone | ellipsoid | hull | mesh | height_field,
+        Field(discriminator="type"),
+    ]
+    shapes = dict(shape=shape, shapes=Annotated[list[shape], Field(min_length=1)])
     common = table("Common", material=text, name=text, group=int, mask=int, locked=list[str])
     body = table(
         "Body",
         turned,
         common,
         kind=(Literal["dynamic", "static", "kinematic"], "dynamic"),
-        shape=shape,
-        shapes=Annotated[list[shape], Field(min_length=1)],
+        **shapes,
         mass=float,
         density=float,
         inertia=vector | some(vector, 3),
@@ -95,6 +129,14 @@ def schema() -> types.SimpleNamespace:
     )
     spheres = table("Spheres", many, radius=float | list[float], radius_range=some(float, 2), seed=int)
     boxes = table("Boxes", many, turned, size=(vector | list[vector], ...), orientation=quaternion | list[quaternion])
+    bodies = table(
+        "Bodies",
+        many,
+        turned,
+        **shapes,
+        orientation=quaternion | list[quaternion],
+        torque=vector | list[vector],
+    )
     container = table("Container", inner=(vector, ...), thickness=float, center=vector, material=text, name=text)
     step = table(
         "Step",
@@ -123,6 +165,7 @@ def schema() -> types.SimpleNamespace:
         container=list[container],
         spheres=list[spheres],
         boxes=list[boxes],
+        bodies=list[bodies],
         exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))],
         step=step,
         solver=solver,

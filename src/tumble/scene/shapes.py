@@ -1,9 +1,9 @@
-"""Collision shapes. Each knows its size, volume and inertia; `Placed` puts one somewhere on a body."""
+"""Shapes with a formula of their own, the half-space, and how shapes are put on a body."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,90 +11,254 @@ from .. import checks
 from ..enums import ShapeKind
 from ..errors import SceneError, message
 from . import rotation
+from .shape import Placed, Shape, norm, positive_length, three_lengths
 
-__all__ = ["Box", "HalfSpace", "Placed", "Shape", "Sphere", "open_box"]
+__all__ = [
+    "Box",
+    "Capsule",
+    "Cone",
+    "Cylinder",
+    "Ellipsoid",
+    "HalfSpace",
+    "Placed",
+    "Shape",
+    "Sphere",
+    "as_placed",
+    "open_box",
+]
+
+
+class _Symmetric(Shape):
+    """A shape whose bounding box is centred on its frame; `half` (3,) are its half-extents [m]."""
+
+    @property
+    def half(self) -> np.ndarray:
+        raise NotImplementedError
+
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        return -self.half, self.half
+
+    @property
+    def smallest(self) -> float:
+        return float(self.half.min())
 
 
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(_Symmetric):
     """A ball of the given radius [m] about the origin of its frame."""
 
     radius: float
 
     def __post_init__(self) -> None:
-        checks.number("Sphere.radius", self.radius, above=0.0, unit="m", error=SceneError)
+        object.__setattr__(self, "radius", positive_length("Sphere.radius", self.radius))
 
     kind = ShapeKind.SPHERE
 
     @property
+    def half(self) -> np.ndarray:
+        return np.full(3, self.radius)
+
+    @property
     def volume(self) -> float:
-        """[m^3]"""
         return 4.0 / 3.0 * math.pi * self.radius**3
 
     @property
     def unit_inertia(self) -> np.ndarray:
-        """Principal moments (3,) for mass 1 [m^2]."""
-        return np.full(3, 0.4 * self.radius**2)
+        return 0.4 * self.radius**2 * np.eye(3)
 
     @property
     def parameters(self) -> np.ndarray:
-        """Numbers (3,) the kernels need: radius, 0, 0."""
-        return np.array([self.radius, 0.0, 0.0])
+        return np.array([0.0, 0.0, 0.0, self.radius])
 
     @property
     def bound(self) -> float:
-        """Radius of the bounding sphere about the frame's origin [m]."""
-        return float(self.radius)
-
-    @property
-    def smallest(self) -> float:
-        """Smallest half-extent [m]."""
-        return float(self.radius)
+        return self.radius
 
 
 @dataclass(frozen=True)
-class Box:
+class Capsule(_Symmetric):
+    """All points within radius [m] of a segment along z, centred on its frame.
+
+    length [m]: distance of the centres of the two end balls, so that the capsule is length + 2 radius long.
+    """
+
+    radius: float
+    length: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive_length("Capsule.radius", self.radius))
+        object.__setattr__(self, "length", positive_length("Capsule.length", self.length, "Use a Sphere for length 0."))
+
+    kind = ShapeKind.CAPSULE
+
+    @property
+    def half(self) -> np.ndarray:
+        return np.array([self.radius, self.radius, self.length / 2 + self.radius])
+
+    @property
+    def volume(self) -> float:
+        return math.pi * self.radius**2 * (self.length + 4.0 / 3.0 * self.radius)
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        r, l = self.radius, self.length
+        caps = 4.0 / 3.0 * r / (l + 4.0 / 3.0 * r)  # part of the mass in the two half balls
+        tube = 1.0 - caps
+        across = tube * (r * r / 4 + l * l / 12) + caps * (0.4 * r * r + l * l / 4 + 0.375 * l * r)
+        return np.diag([across, across, tube * r * r / 2 + caps * 0.4 * r * r])
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array([0.0, 0.0, self.length / 2, self.radius])
+
+    @property
+    def bound(self) -> float:
+        return self.length / 2 + self.radius
+
+
+@dataclass(frozen=True)
+class Box(_Symmetric):
     """A cuboid with edge lengths size = (x, y, z) [m], centred on its frame."""
 
     size: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        size = checks.vector("Box.size", self.size)
-        for axis, value in zip("xyz", size):
-            checks.number(f"Box.size ({axis})", float(value), above=0.0, unit="m", error=SceneError)
-        object.__setattr__(self, "size", tuple(float(v) for v in size))
+        object.__setattr__(self, "size", three_lengths("Box.size", self.size))
 
     kind = ShapeKind.BOX
 
     @property
+    def half(self) -> np.ndarray:
+        return 0.5 * np.array(self.size)
+
+    @property
     def volume(self) -> float:
-        """[m^3]"""
         return self.size[0] * self.size[1] * self.size[2]
 
     @property
     def unit_inertia(self) -> np.ndarray:
-        """Principal moments (3,) for mass 1 [m^2]."""
         x, y, z = (s * s for s in self.size)
-        return np.array([y + z, x + z, x + y]) / 12.0
+        return np.diag([y + z, x + z, x + y]) / 12.0
 
     @property
     def parameters(self) -> np.ndarray:
-        """Numbers (3,) the kernels need: half-extents."""
-        return 0.5 * np.array(self.size)
+        return np.array([*self.half, 0.0])
 
     @property
     def bound(self) -> float:
-        """Radius of the bounding sphere about the frame's origin [m]."""
-        return 0.5 * math.sqrt(sum(s * s for s in self.size))
-
-    @property
-    def smallest(self) -> float:
-        """Smallest half-extent [m]."""
-        return 0.5 * min(self.size)
+        return 0.5 * norm(*self.size)
 
 
 @dataclass(frozen=True)
-class HalfSpace:
+class Cylinder(_Symmetric):
+    """A solid cylinder along z with radius and height [m], centred on its frame."""
+
+    radius: float
+    height: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive_length("Cylinder.radius", self.radius))
+        object.__setattr__(self, "height", positive_length("Cylinder.height", self.height))
+
+    kind = ShapeKind.CYLINDER
+
+    @property
+    def half(self) -> np.ndarray:
+        return np.array([self.radius, self.radius, self.height / 2])
+
+    @property
+    def volume(self) -> float:
+        return math.pi * self.radius**2 * self.height
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        across = self.radius**2 / 4 + self.height**2 / 12
+        return np.diag([across, across, self.radius**2 / 2])
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array([*self.half, 0.0])
+
+    @property
+    def bound(self) -> float:
+        return norm(self.radius, self.height / 2)
+
+
+@dataclass(frozen=True)
+class Cone(_Symmetric):
+    """A solid cone along z: base disc of the given radius [m] at z = -height/2, apex at z = +height/2."""
+
+    radius: float
+    height: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive_length("Cone.radius", self.radius))
+        object.__setattr__(self, "height", positive_length("Cone.height", self.height))
+
+    kind = ShapeKind.CONE
+
+    @property
+    def half(self) -> np.ndarray:
+        return np.array([self.radius, self.radius, self.height / 2])
+
+    @property
+    def volume(self) -> float:
+        return math.pi * self.radius**2 * self.height / 3
+
+    @property
+    def center(self) -> np.ndarray:
+        return np.array([0.0, 0.0, -self.height / 4])
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        across = 0.15 * self.radius**2 + 0.0375 * self.height**2
+        return np.diag([across, across, 0.3 * self.radius**2])
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array([*self.half, 0.0])
+
+    @property
+    def bound(self) -> float:
+        return norm(self.radius, self.height / 2)
+
+
+@dataclass(frozen=True)
+class Ellipsoid(_Symmetric):
+    """A solid ellipsoid with semi_axes = (a, b, c) [m] along x, y and z, centred on its frame."""
+
+    semi_axes: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "semi_axes", three_lengths("Ellipsoid.semi_axes", self.semi_axes))
+
+    kind = ShapeKind.ELLIPSOID
+
+    @property
+    def half(self) -> np.ndarray:
+        return np.array(self.semi_axes)
+
+    @property
+    def volume(self) -> float:
+        return 4.0 / 3.0 * math.pi * math.prod(self.semi_axes)
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        x, y, z = (s * s for s in self.semi_axes)
+        return np.diag([y + z, x + z, x + y]) / 5.0
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array([*self.semi_axes, 0.0])
+
+    @property
+    def bound(self) -> float:
+        return max(self.semi_axes)
+
+
+@dataclass(frozen=True)
+class HalfSpace(Shape):
     """Everything below an unbounded plane: the points x with normal . x <= offset [m]. Never on a dynamic body."""
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -114,33 +278,22 @@ class HalfSpace:
     volume = math.inf
     bound = math.inf
     smallest = math.inf
-    parameters = np.zeros(3)
+    parameters = np.zeros(4)
 
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(3, -math.inf), np.full(3, math.inf)
 
-Shape = Sphere | Box | HalfSpace
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A shape at a position [m] and orientation (w, x, y, z) in the body's frame."""
-
-    shape: Shape
-    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    orientation: tuple[float, float, float, float] = field(default=(1.0, 0.0, 0.0, 0.0))
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.shape, Shape):
+    def check_use(self, where: str, *, dynamic: bool) -> None:
+        if dynamic:
             raise SceneError(
                 message(
-                    "Placed.shape",
-                    "must be a Sphere, Box or HalfSpace",
-                    repr(self.shape),
-                    "For example Placed(Sphere(0.1), (0, 0, 1)).",
+                    where,
+                    "a HalfSpace has no finite mass",
+                    "HalfSpace on a dynamic body",
+                    "Use add_static or add_kinematic, or a Box.",
                 )
             )
-        object.__setattr__(self, "position", tuple(checks.vector("Placed.position", self.position).tolist()))
-        q = checks.quaternion("Placed.orientation", self.orientation)
-        object.__setattr__(self, "orientation", tuple(q.tolist()))
 
 
 def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
@@ -148,7 +301,7 @@ def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
 
     A half-space is stored with its plane as the x-y plane of its frame.
     """
-    if isinstance(shapes, (Placed, Sphere, Box, HalfSpace)):
+    if isinstance(shapes, (Placed, Shape)):
         shapes = (shapes,)
     try:
         items = tuple(shapes)  # type: ignore[arg-type]
@@ -185,14 +338,8 @@ def open_box(
     inner: free width, depth and height [m]; the floor's surface lies at `center`, the walls stand on its level.
     thickness [m]: of floor and walls; a tenth of the larger of width and depth if left out.
     """
-    x, y, z = checks.vector("open_box.inner", inner)
-    for axis, value in zip("xyz", (x, y, z)):
-        checks.number(f"open_box.inner ({axis})", float(value), above=0.0, unit="m", error=SceneError)
-    t = (
-        0.1 * max(x, y)
-        if thickness is None
-        else checks.number("open_box.thickness", thickness, above=0.0, unit="m", error=SceneError)
-    )
+    x, y, z = three_lengths("open_box.inner", inner)
+    t = 0.1 * max(x, y) if thickness is None else positive_length("open_box.thickness", thickness)
     cx, cy, cz = checks.vector("open_box.center", center)
     # Walls reach down to the floor's underside, so that no edge of the floor shows inside.
     walls = [

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,9 @@ from ..scene.model import Model, State
 from ..scene.shapes import HalfSpace, Sphere
 from ..solve.apgd import SolverAPGD
 from ..solve.base import IterativeSolver, Solver
+from .events import TouchEvents, touch_events
 from .forces import ContactForces, contact_forces
+from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
 from .report import StepReport
 from .run import RunResult, run
 from .stepper import StepResult, Workspace, step
@@ -268,6 +271,28 @@ class Simulation:
 
     # ------------------------------------------------------------------ watchdogs
 
+    # ------------------------------------------------------------------ geometry
+
+    def contacts(self, *, margin: float = 0.0) -> ContactPoints:
+        """Contact points with a gap up to `margin` [m] as the bodies stand now (no forces; see `contact_forces`)."""
+        return contacts(self.model, margin=margin, state=self.state, backend=self.backend)
+
+    def ray_cast(
+        self, origin: Any, direction: Any, *, limit: float | np.ndarray = math.inf, mask: int = 0xFFFFFFFF
+    ) -> RayHits:
+        """The first body on each ray: origin, direction (3,) or (k, 3); limit [m]; mask: groups that rays see."""
+        return ray_cast(self.model, self.state, origin, direction, limit=limit, mask=mask, backend=self.backend)
+
+    def overlaps(self, shape: Any, pose: Any = None) -> np.ndarray:
+        """Indices of the bodies that a shape at a pose (position, or position and orientation) would overlap."""
+        return overlaps(self.model, self.state, shape, pose, backend=self.backend)
+
+    def events(self) -> TouchEvents:
+        """Pairs of bodies whose contact began or ended in the last step."""
+        return touch_events(self.model, self._safe.memory, self.state.memory)
+
+    # ------------------------------------------------------------------ helpers
+
     def _remember_state(self) -> None:
         s, k = self.state, self._safe
         for field in ("position", "orientation", "velocity", "spin"):
@@ -399,7 +424,7 @@ def _prepare(solver: Solver, backend: ModuleType) -> None:
 
 def _say_compiling() -> None:
     print(
-        "tumble: compiling kernels for this machine; this happens once and takes up to a minute ...",
+        "tumble: compiling kernels for this machine; this happens once and takes one to two minutes ...",
         file=sys.stderr,
         flush=True,
     )

@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..enums import ShapeKind
 from ..errors import FileError, message
-from .geometry import Camera, View, fit_camera, focus_ball, glass_plates, world_shapes
-from .light import body_colors, draw_glass, shade
+from .camera import Camera, View
+from .framing import fit_camera, focus_ball
+from .geometry import containers, glass_plates, world_shapes
+from .glass import draw_plate, draw_shell, in_the_way
+from .light import shade
+from .paint import body_colors
 from .raster import rasterize
+from .soup import Tessellator
 
 __all__ = ["Camera", "auto_camera", "render"]
 
@@ -37,12 +43,16 @@ def render(
     camera = camera or fit_camera(shapes, (width, height))
     view = View(camera, (2 * width, 2 * height))
     focus = focus_ball(shapes)
-    glass = glass_plates(shapes, view.eye, focus)
-    depth, owner = rasterize(view, shapes, ~glass)
-    colors = body_colors(model_like, color_by)
-    picture = shade(view, shapes, depth, owner, colors, focus)
-    for shape in np.flatnonzero(glass):
-        draw_glass(view, shapes, shape, depth, picture)
+    tessellator = Tessellator(shapes)
+    plates, shells = glass_plates(shapes, view.eye, focus[0]), containers(shapes, focus[0])
+    solid = rasterize(view, tessellator, ~plates, choose=in_the_way(shells, focus[0], wanted=False))
+    casting = shapes.finite & (shapes.moves | (shapes.kind != ShapeKind.BOX))
+    picture = shade(view, tessellator, solid, body_colors(model_like, color_by), focus, casting, shells)
+    if shells.any():
+        glass = rasterize(view, tessellator, shells, choose=in_the_way(shells, focus[0], wanted=True))
+        draw_shell(view, glass, solid, picture)
+    for shape in np.flatnonzero(plates):
+        draw_plate(view, shapes, shape, solid, picture)
     picture = picture.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
     image = (255.0 * np.clip(picture, 0.0, 1.0) + 0.5).astype(np.uint8)
     if path is not None:

@@ -1,80 +1,87 @@
-"""The z-buffer: which shape a pixel sees, and how far away."""
+"""What each pixel sees: shapes from front to back, in batches, without those that are hidden already."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from ..enums import ShapeKind
-from .geometry import Shapes, View, corners_of
+from .camera import View
+from .canvas import Canvas
+from .geometry import Shapes
+from .ragged import portions
+from .soup import Tessellator
+from .spheres import draw_spheres
+from .triangles import Soup, draw_triangles
 
-__all__ = ["NO_SHAPE", "depth_of", "rasterize", "window_of"]
+__all__ = ["rasterize"]
 
-NO_SHAPE = -1
+BATCH_SHAPES, BATCH_TRIANGLES = 1024, 400_000
 
 
-def rasterize(view: View, shapes: Shapes, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Depth along the axis of the view (h, w), inf where nothing is, and the shape seen there (h, w)."""
-    depth = np.full((view.height, view.width), np.inf)
-    owner = np.full((view.height, view.width), NO_SHAPE, np.int32)
+def rasterize(
+    view: View,
+    tessellator: Tessellator,
+    shown: np.ndarray,
+    *,
+    with_normals: bool = True,
+    choose: Callable[[View, Soup], np.ndarray] | None = None,
+) -> Canvas:
+    """Depths, shapes and normals of the shown shapes (m,). choose: which triangles of each batch are drawn."""
+    shapes = tessellator.shapes
+    canvas = Canvas(view, with_normals=with_normals)
     local = view.local(shapes.center)
     nearest = local[:, 2] - shapes.bound
-    nearest[shapes.kind == ShapeKind.HALF_SPACE] = np.inf  # floors last
-    inverse = 1.0 / (1.0 + view.u**2 + view.v[:, None] ** 2)
-    for shape in np.argsort(nearest, kind="stable"):
-        if not shown[shape] or local[shape, 2] + shapes.bound[shape] <= 0 < shapes.bound[shape]:
-            continue
-        window = window_of(view, local[shape], shapes, shape)
-        old = depth[window]
-        if not old.size or (np.isfinite(nearest[shape]) and old.max() <= nearest[shape]):
-            continue
-        new = depth_of(view, window, shapes, shape, local[shape], inverse)
-        with np.errstate(invalid="ignore"):
-            closer = new < old
-        np.copyto(old, new, where=closer)
-        np.copyto(owner[window], np.int32(shape), where=closer)
-    return depth, owner
+    low, high, seen = _windows(view, local, shapes.bound)
+    order = np.flatnonzero(seen & shown & shapes.finite)
+    order = order[np.argsort(nearest[order], kind="stable")]
+    cost = np.maximum(tessellator.count()[order], BATCH_TRIANGLES // BATCH_SHAPES)
+    for part in portions(cost, BATCH_TRIANGLES):
+        batch = order[part]
+        if part.start:
+            canvas.measure()
+            batch = batch[~canvas.hides(low[batch], high[batch], nearest[batch])]
+        exact = (shapes.kind[batch] == ShapeKind.SPHERE) & (nearest[batch] > 0.0)
+        balls, others = batch[exact], batch[~exact]
+        if balls.size:
+            draw_spheres(view, canvas, local[balls], shapes.bound[balls], balls.astype(np.int32))
+        if others.size:
+            soup = tessellator.soup(view, others)
+            if choose is not None:
+                soup = _some(soup, choose(view, soup))
+            draw_triangles(view, canvas, soup)
+    for plane in np.flatnonzero(shown & ~shapes.finite):
+        _draw_plane(view, canvas, shapes, int(plane))
+    return canvas
 
 
-def window_of(view: View, center: np.ndarray, shapes: Shapes, shape: int) -> tuple[slice, slice]:
-    everything = slice(0, view.height), slice(0, view.width)
-    if shapes.kind[shape] == ShapeKind.SPHERE:
-        radius, flat = shapes.size[shape, 0], np.hypot(center[:2], center[2])
-        if np.any(flat <= radius) or center[2] <= radius:
-            return everything
-        middle, half = np.arctan2(center[:2], center[2]), np.arcsin(radius / flat)
-        return view.window(np.tan(middle - half), np.tan(middle + half))
-    if shapes.kind[shape] == ShapeKind.BOX:
-        corners = view.local(corners_of(shapes, np.array([shape]))[0])
-        if np.all(corners[:, 2] > 1e-6 * shapes.bound[shape]):
-            flat = corners[:, :2] / corners[:, 2:]
-            return view.window(flat.min(axis=0), flat.max(axis=0))
-    return everything
+def _some(soup: Soup, kept: np.ndarray) -> Soup:
+    return soup._replace(triangle=soup.triangle[kept], shape=soup.shape[kept], two_sided=soup.two_sided[kept])
 
 
-def depth_of(
-    view: View, window: tuple[slice, slice], shapes: Shapes, shape: int, center: np.ndarray, inverse: np.ndarray
-) -> np.ndarray:
-    """Depth of one shape in a window, NaN or inf where the ray misses it."""
-    u, v = view.u[window[1]], view.v[window[0]][:, None]
-    kind = shapes.kind[shape]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if kind == ShapeKind.SPHERE:
-            scale = inverse[window]
-            middle = (u * center[0] + (v * center[1] + center[2])) * scale
-            excess = center @ center - shapes.size[shape, 0] ** 2
-            out = middle - np.sqrt(middle * middle - excess * scale)
-        else:
-            axes = view.axes @ shapes.turn[shape]
-            origin = (view.eye - shapes.center[shape]) @ shapes.turn[shape]
-            if kind == ShapeKind.HALF_SPACE:
-                slope = u * axes[0, 2] + (v * axes[1, 2] + axes[2, 2])
-                out = np.where((slope < 0.0) & (origin[2] > 0.0), -origin[2] / slope, np.inf)
-            else:
-                enter, leave = -np.inf, np.inf
-                for k in range(3):
-                    slope = 1.0 / (u * axes[0, k] + (v * axes[1, k] + axes[2, k]))
-                    half = shapes.size[shape, k] * np.abs(slope)
-                    middle = -origin[k] * slope
-                    enter, leave = np.maximum(enter, middle - half), np.minimum(leave, middle + half)
-                out = np.where(enter < leave, enter, np.inf)
-        return np.where(out > 0.0, out, np.inf)
+def _windows(view: View, local: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First and last (row, column), (m, 2), that balls at local (m, 3) can cover, and whether there are any (m,)."""
+    size = np.array([view.height, view.width])
+    low, high = np.zeros((len(local), 2), np.int64), np.tile(size - 1, (len(local), 1))
+    seen = local[:, 2] + bound > 0.0
+    front = np.flatnonzero(local[:, 2] > 1.001 * bound)
+    for axis, place in ((0, view.row), (1, view.column)):
+        side, ahead = local[front, 1 - axis], local[front, 2]
+        middle, half = np.arctan2(side, ahead), np.arcsin(bound[front] / np.hypot(side, ahead))
+        first, last = np.ceil(place(np.tan(middle - half))), np.floor(place(np.tan(middle + half)))
+        seen[front] &= (first <= last) & (first < size[axis]) & (last >= 0)
+        low[front, axis], high[front, axis] = first.clip(0, size[axis] - 1), last.clip(0, size[axis] - 1)
+    return low, high, seen
+
+
+def _draw_plane(view: View, canvas: Canvas, shapes: Shapes, plane: int) -> None:
+    """Draw the surface of a half-space, if it is seen from outside."""
+    normal = shapes.turn[plane, :, 2]
+    height = (view.eye - shapes.origin[plane]) @ normal
+    right, down, ahead = view.axes @ normal
+    slope = view.u * right + (view.v[:, None] * down + ahead)
+    pixel = np.flatnonzero(slope.ravel() < 0.0) if height > 0.0 else np.zeros(0, np.int64)
+    depth = -height / slope.ravel()[pixel]
+    owner = np.full(len(pixel), plane, np.int32)
+    canvas.offer(pixel, depth, owner, lambda seen: np.broadcast_to(normal.astype(np.float32), (len(seen), 3)))

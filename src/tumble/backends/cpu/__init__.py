@@ -1,24 +1,25 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
-from .collide import (
+from .arrange import arrange_contacts, sort_contacts
+from .broad import (
     FEW,
     LEVELS,
     PAIR_BLOCK,
-    arrange_contacts,
     build_grid,
     cell_keys,
     choose_phase,
-    find_contacts,
     find_pairs,
     most_and_total,
-    sort_contacts,
     spread_speed,
 )
 from .iterate import apgd
 from .iterate_more import barzilai_borwein, relax
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
-from .motion import advance, largest_speed, place_shapes, predict
+from .motion import advance, largest_speed, predict
+from .narrow import SCRATCH, find_contacts
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
+from .place import place_shapes
+from .queries import cast_rays, convex_gaps
 from .rows import (
     block_steps,
     build_rows,
@@ -32,6 +33,7 @@ from .rows import (
     warm_start,
     weigh,
 )
+from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 
 name = "cpu"
 
@@ -42,6 +44,9 @@ __all__ = [
     "FEW",
     "LEVELS",
     "PAIR_BLOCK",
+    "SCRATCH",
+    "SURFACE_COLUMNS",
+    "SURFACE_ROWS",
     "advance",
     "apgd",
     "arrange_contacts",
@@ -49,15 +54,18 @@ __all__ = [
     "block_steps",
     "build_grid",
     "build_rows",
+    "cast_rays",
     "cell_keys",
     "contact_diagonal",
     "contact_product",
     "contact_work",
+    "convex_gaps",
     "coulomb_shift_bound",
     "driven_work",
     "fill_entries",
     "find_contacts",
     "find_pairs",
+    "find_surface_contacts",
     "free_frozen_rows",
     "gather",
     "lay_down",

@@ -1,16 +1,15 @@
-"""Bodies and shapes: predict, place, advance."""
+"""Bodies: predict, advance."""
 
 from __future__ import annotations
 
 import math
 
 from ...kernels.jit import formula, loop, parallel_loop, prange
-from ...kernels.linalg import add, cross, mat_t_vec, mat_vec, mul, norm, quat_matrix, quat_multiply, symmetric_vec
+from ...kernels.linalg import add, mat_t_vec, mat_vec, mul, norm, quat_matrix, symmetric_vec
 from ...kernels.motion import gyroscopic_midpoint, turn
 from ..base import BODY_BLOCK
 
 DYNAMIC, KINEMATIC = 2, 1
-SPHERE, HALF_SPACE = 0, 2
 
 
 @formula
@@ -138,62 +137,6 @@ def predict(
                 free[i, k] = before[i, k] + (h * (gravity[k] + im * force[i, k]) if im > 0.0 else 0.0)
                 before[i, 3 + k] = 0.0 if locked[i, 3 + k] else w[k]
                 free[i, 3 + k] = before[i, 3 + k] + h * dw[k]
-
-
-@parallel_loop
-def place_shapes(
-    kind,
-    body,
-    parameters,
-    local_position,
-    local_orientation,
-    bound,
-    smallest,
-    position,
-    orientation,
-    matrix,
-    free,
-    h,
-    margin,
-    stir,
-    shape_position,
-    shape_matrix,
-    box,
-):
-    """World pose of every shape and the bounding box (m, 6: low, high) of its way through the step.
-
-    margin < 0: a twentieth of the shape's smallest half-extent. stir: largest travel of any body in the step [m]; a
-    body at rest that is hit moves on at once, so boxes grow by half of it, up to a tenth of the shape.
-    """
-    m = kind.size
-    for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
-        for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
-            b = body[i]
-            arm = mat_vec(row9(matrix, b), row3(local_position, i))
-            p = add(row3(position, b), arm)
-            r = quat_matrix(quat_multiply(row4(orientation, b), row4(local_orientation, i)))
-            for k in range(3):
-                shape_position[i, k] = p[k]
-            for k in range(9):
-                shape_matrix[i, k] = r[k]
-            if kind[i] == HALF_SPACE:
-                continue
-            w = (free[b, 3], free[b, 4], free[b, 5])
-            v = add((free[b, 0], free[b, 1], free[b, 2]), cross(w, arm))
-            extra = (0.05 * smallest[i] if margin < 0.0 else 0.5 * margin) + min(0.1 * smallest[i], 0.5 * stir)
-            if kind[i] != SPHERE:
-                extra += h * norm(w) * bound[i]
-            for k in range(3):
-                if kind[i] == SPHERE:
-                    reach = parameters[i, 0]
-                else:
-                    reach = (
-                        parameters[i, 0] * abs(r[3 * k])
-                        + parameters[i, 1] * abs(r[3 * k + 1])
-                        + parameters[i, 2] * abs(r[3 * k + 2])
-                    )
-                box[i, k] = p[k] - reach - extra + min(0.0, h * v[k])
-                box[i, 3 + k] = p[k] + reach + extra + max(0.0, h * v[k])
 
 
 @parallel_loop

@@ -1,27 +1,23 @@
-"""Broad phase (hierarchical hashed grid), narrow phase and sorting of contacts."""
+"""Broad phase: a hierarchical hashed grid."""
 
 from __future__ import annotations
 
 import math
 
-from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
-from ...kernels.linalg import add, axpy, cross, dot, norm, sub
-from ...kernels.pairs import first_touch, pair_contacts, pair_gap, sphere_sphere, write_row
-from ..base import BLOCK, BODY_BLOCK
-from .motion import row3, row9
+from ...kernels.convex import HALF_SPACE
+from ...kernels.jit import formula, loop, parallel_loop, prange
+from ...kernels.linalg import norm, sub
+from ..base import BODY_BLOCK
+from .motion import row3
 
 DYNAMIC = 2
-SPHERE = 0
-HALF_SPACE = 2
 LEVELS = 256
 LEVEL_ZERO = 128
 NO_LEVEL = -1
 FEW = 8
 """A level with at most this many shapes (container walls, a slab) is compared with everything directly."""
 PAIR_BLOCK = 64
-"""Shapes in a block of the pair search, pairs in a block of the narrow phase."""
-FAST_TRAVEL = 0.25
-"""A pair that moves more than this part of its smaller size in a step is swept."""
+"""Shapes in a block of the pair search."""
 
 
 @formula
@@ -271,222 +267,6 @@ def find_pairs(
                                         pair[base + found, 0], pair[base + found, 1] = i, j
                                     found += 1
         count[block] = found
-
-
-@formula
-def _point_velocity(free, b, p, x):
-    """Velocity of the point p of body b whose centre is x."""
-    w = (free[b, 3], free[b, 4], free[b, 5])
-    return add((free[b, 0], free[b, 1], free[b, 2]), cross(w, sub(p, x)))
-
-
-@formula
-def _pair(
-    i,
-    j,
-    kind,
-    parameters,
-    shape_position,
-    shape_matrix,
-    bound,
-    smallest,
-    body,
-    body_kind,
-    center,
-    free,
-    reach_speed,
-    h,
-    margin,
-    out,
-    row,
-    scratch,
-):
-    """Contacts of one ordered pair, with gaps as the step's bias needs them; returns their number.
-
-    A slow pair is taken as it stands: contacts within the margin plus h times the approach speed, or the speed that a
-    neighbour could hand on to one of the two within the step. A fast one is swept: it has a contact only if the paths
-    meet within the step, so that a near miss is not deflected. Against a body of prescribed motion the contact is that
-    of the first touch, or of the nearest approach within half the smaller size, its gap continued back to now with the
-    approach speed. Between two dynamic bodies the present normal is kept: with one application point on the line of
-    centres no angular momentum is made.
-    """
-    pa, pb = row3(shape_position, i), row3(shape_position, j)
-    ka, kb = kind[i], kind[j]
-    a, b = body[i], body[j]
-    xa, xb = row3(center, a), row3(center, b)
-    size = min(smallest[i], smallest[j])
-    near = 0.05 * size if margin < 0.0 else margin
-    if kb == SPHERE:  # two spheres, the most frequent pair
-        gap, n = sphere_sphere(pa, parameters[i, 0], pb, parameters[j, 0])
-        v = sub(_point_velocity(free, b, pb, xb), _point_velocity(free, a, pa, xa))
-        if h * norm(v) <= FAST_TRAVEL * size:
-            if gap > near + h * max(-dot(v, n), max(reach_speed[a], reach_speed[b])):
-                return 0
-            write_row(out, row, n, axpy(parameters[i, 0] + 0.5 * gap, n, pa), gap, 0.0)
-            return 1
-    ma, mb = row9(shape_matrix, i), row9(shape_matrix, j)
-    sa, sb = row3(parameters, i), row3(parameters, j)
-    turning = 0.0
-    if ka != 0:
-        turning += h * norm((free[a, 3], free[a, 4], free[a, 5])) * bound[i]
-    if kb == 1:
-        turning += h * norm((free[b, 3], free[b, 4], free[b, 5])) * bound[j]
-    va, vb = _point_velocity(free, a, pa, xa), _point_velocity(free, b, pb if kb != HALF_SPACE else pa, xb)
-    v = sub(vb, va)
-    travel = h * norm(v)
-    fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
-    t = 0.0
-    reach = near + turning
-    if travel <= FAST_TRAVEL * size or kb == HALF_SPACE:
-        gap, n = pair_gap(ka, pa, ma, sa, kb, pb, mb, sb)
-        reach += h * max(-dot(v, n), max(reach_speed[a], reach_speed[b]))
-        if gap > reach:
-            return 0
-    else:
-        t, gap = first_touch(ka, pa, ma, sa, kb, pb, mb, sb, v, h)
-        if fixed_a or fixed_b:
-            reach = max(near, 0.5 * size) + turning
-        if gap > reach:
-            return 0
-        if not (fixed_a or fixed_b):
-            t = 0.0
-            reach += travel
-    count = pair_contacts(ka, axpy(t, va, pa), ma, sa, kb, axpy(t, vb, pb), mb, sb, reach, out, row, scratch)
-    if t > 0.0:
-        # Back to the present: the dynamic body's point, and the gap that shrinks to the one found at time t.
-        back = va if fixed_b else vb
-        for k in range(row, row + count):
-            approach = dot(v, (out[k, 0], out[k, 1], out[k, 2]))
-            out[k, 6] -= t * approach
-            for c in range(3):
-                out[k, 3 + c] -= t * back[c]
-    return count
-
-
-@parallel_loop
-def find_contacts(
-    kind,
-    parameters,
-    shape_position,
-    shape_matrix,
-    bound,
-    smallest,
-    body,
-    body_kind,
-    center,
-    free,
-    reach_speed,
-    h,
-    margin,
-    pair,
-    pair_capacity,
-    pair_count,
-    blocks,
-    raw,
-    raw_shapes,
-    raw_capacity,
-    raw_count,
-    scratch,
-):
-    """Contacts of all pairs. raw (.., 8): normal from the first to the second shape, point, gap, feature."""
-    for block in prange(blocks):
-        found = 0
-        base = block * raw_capacity
-        for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
-            i, j = pair[k, 0], pair[k, 1]
-            if kind[j] < kind[i] or (kind[j] == kind[i] and body[j] < body[i]):
-                i, j = j, i
-            if found + 4 > raw_capacity:
-                found += 4  # no room: the caller enlarges and comes again
-                continue
-            new = _pair(
-                i,
-                j,
-                kind,
-                parameters,
-                shape_position,
-                shape_matrix,
-                bound,
-                smallest,
-                body,
-                body_kind,
-                center,
-                free,
-                reach_speed,
-                h,
-                margin,
-                raw,
-                base + found,
-                scratch[block],
-            )
-            for c in range(found, found + new):
-                raw_shapes[base + c, 0], raw_shapes[base + c, 1] = i, j
-            found += new
-        raw_count[block] = found
-
-
-@loop
-def sort_contacts(
-    raw, raw_shapes, raw_capacity, raw_count, blocks, body, local, start, cursor, order, first, body_b, feature
-):
-    """Order of the contacts by (body a, body b, feature), a < b; `order` holds places in raw. Returns their number.
-
-    Two stable counting sorts, by b (into `first`) and by a; what is left are the few points of one pair of bodies.
-    """
-    start[:] = 0
-    for block in range(blocks):
-        for c in range(block * raw_capacity, block * raw_capacity + raw_count[block]):
-            start[max(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]]) + 1] += 1
-    for b in range(1, start.size):
-        start[b] += start[b - 1]
-        cursor[b - 1] = start[b - 1]
-    for block in range(blocks):
-        for c in range(block * raw_capacity, block * raw_capacity + raw_count[block]):
-            b = max(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]])
-            first[cursor[b]] = c
-            cursor[b] += 1
-    total = start[start.size - 1]
-    start[:] = 0
-    for k in range(total):
-        c = first[k]
-        start[min(body[raw_shapes[c, 0]], body[raw_shapes[c, 1]]) + 1] += 1
-    for a in range(1, start.size):
-        start[a] += start[a - 1]
-        cursor[a - 1] = start[a - 1]
-    for n in range(total):
-        c = first[n]
-        i, j = raw_shapes[c, 0], raw_shapes[c, 1]
-        if body[i] > body[j]:
-            i, j = j, i
-        a, b = body[i], body[j]
-        code = (local[i] << 36) | (local[j] << 16) | int(raw[c, 7])
-        k = cursor[a]
-        while k > start[a] and body_b[k - 1] == b and feature[k - 1] > code:
-            body_b[k], feature[k], order[k] = body_b[k - 1], feature[k - 1], order[k - 1]
-            k -= 1
-        body_b[k], feature[k], order[k] = b, code, c
-        cursor[a] += 1
-    return total
-
-
-@parallel_loop
-def arrange_contacts(
-    count, order, raw, raw_shapes, body, material, friction, smallest, body_a, mu, size, normal, point, gap
-):
-    """Copy the sorted contacts into component-first arrays."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            k = item_index(block, item)
-            c = order[k]
-            i, j = raw_shapes[c, 0], raw_shapes[c, 1]
-            sign = 1.0 if body[i] < body[j] else -1.0
-            body_a[k] = min(body[i], body[j])
-            mu[k] = friction[material[i], material[j]]
-            size[k] = min(smallest[i], smallest[j])
-            for d in range(3):
-                normal[d, k] = sign * raw[c, d]
-                point[d, k] = raw[c, 3 + d]
-            gap[k] = raw[c, 6]
 
 
 @loop

@@ -1,0 +1,190 @@
+"""Narrow phase: contact points of all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import get_thread_id
+
+from ...kernels.convex import HALF_SPACE, MESH, SPHERE
+from ...kernels.distance import sphere_sphere
+from ...kernels.epa import EPA_END
+from ...kernels.jit import formula, parallel_loop, prange
+from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, norm, sub
+from ...kernels.manifold import MANIFOLD_END, manifold
+from ...kernels.pairs import FAST_TRAVEL, meeting
+from .motion import row3, row4, row9
+
+DYNAMIC = 2
+SCRATCH = max(EPA_END, MANIFOLD_END)
+"""Numbers of scratch a thread needs for a pair."""
+
+
+@formula
+def point_velocity(free, b, p, x):
+    """Velocity of the point p of body b whose centre is x."""
+    w = (free[b, 3], free[b, 4], free[b, 5])
+    return add((free[b, 0], free[b, 1], free[b, 2]), cross(w, sub(p, x)))
+
+
+@formula
+def spin_travel(free, b, h, bound):
+    """How far turning takes a shape's surface in the step."""
+    return h * norm((free[b, 3], free[b, 4], free[b, 5])) * bound
+
+
+@formula
+def write_row(out, row, n, p, gap, name):
+    out[row, 0], out[row, 1], out[row, 2] = n
+    out[row, 3], out[row, 4], out[row, 5] = p
+    out[row, 6] = gap
+    out[row, 7] = name
+
+
+@formula
+def step_back(out, row, count, t, v, back):
+    """From the time of the first touch to the present: the dynamic body's point, and the gap that shrinks to it."""
+    for k in range(row, row + count):
+        out[k, 6] -= t * dot(v, (out[k, 0], out[k, 1], out[k, 2]))
+        for c in range(3):
+            out[k, 3 + c] -= t * back[c]
+
+
+@formula
+def _relative_motion(i, j, shapes, bodies):
+    """Velocities of the two shapes' places (a plane moves with the point opposite), and the speed handed on."""
+    a, b = shapes.body[i], shapes.body[j]
+    pa, pb = row3(shapes.position, i), row3(shapes.position, j)
+    va = point_velocity(bodies.free, a, pa, row3(bodies.center, a))
+    at = pb if shapes.kind[j] < MESH else pa
+    vb = point_velocity(bodies.free, b, at, row3(bodies.center, b))
+    return va, vb, max(bodies.handed_on[a], bodies.handed_on[b])
+
+
+@formula
+def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
+    """Contacts of two convex shapes, or of one with a plane; returns their number (at most four)."""
+    pa, pb = row3(shapes.position, i), row3(shapes.position, j)
+    ka, kb = np.int64(shapes.kind[i]), np.int64(shapes.kind[j])
+    a, b = shapes.body[i], shapes.body[j]
+    size = min(shapes.smallest[i], shapes.smallest[j])
+    near = 0.05 * size if margin < 0.0 else margin
+    va, vb, handed_on = _relative_motion(i, j, shapes, bodies)
+    v = sub(vb, va)
+    if kb == SPHERE and h * norm(v) <= FAST_TRAVEL * size:  # two spheres, the most frequent pair
+        gap, n = sphere_sphere(pa, shapes.parameters[i, 3], pb, shapes.parameters[j, 3])
+        if gap > near + h * max(-dot(v, n), handed_on):
+            return 0
+        write_row(out, row, n, axpy(shapes.parameters[i, 3] + 0.5 * gap, n, pa), gap, 0.0)
+        return 1
+    if ka != SPHERE:
+        near += spin_travel(bodies.free, a, h, shapes.bound[i])
+    if kb != SPHERE and kb != HALF_SPACE:
+        near += spin_travel(bodies.free, b, h, shapes.bound[j])
+    ma, mb = row9(shapes.matrix, i), row9(shapes.matrix, j)
+    sa, sb = row4(shapes.parameters, i), row4(shapes.parameters, j)
+    ha, hb = np.int64(shapes.geometry[i]), np.int64(shapes.geometry[j])
+    turn, shift = mat_t_mat(ma, mb), mat_t_vec(ma, sub(pb, pa))
+    fixed_a, fixed_b = bodies.kind[a] != DYNAMIC, bodies.kind[b] != DYNAMIC
+    local = mat_t_vec(ma, v)
+    yes, t, gap, n, point, reach = meeting(
+        ka,
+        sa,
+        ha,
+        kb,
+        sb,
+        hb,
+        turn,
+        shift,
+        geometry.hull_point,
+        geometry.hull_face_start,
+        geometry.face_plane,
+        scratch,
+        local,
+        h,
+        size,
+        near,
+        handed_on,
+        fixed_a or fixed_b,
+    )
+    if not yes:
+        return 0
+    count = manifold(
+        ka,
+        sa,
+        ha,
+        kb,
+        sb,
+        hb,
+        turn,
+        axpy(t, local, shift),
+        geometry.hull_point,
+        geometry.hull_face_start,
+        geometry.face_plane,
+        geometry.face_loop_start,
+        geometry.face_loop,
+        scratch,
+        gap,
+        n,
+        point,
+        reach,
+        axpy(t, va, pa),
+        ma,
+        out,
+        row,
+    )
+    if t > 0.0:
+        step_back(out, row, count, t, v, va if fixed_b else vb)
+    return count
+
+
+@formula
+def ordered(i, j, shapes):
+    """The two shapes of a pair in the order of their kinds, then of their bodies."""
+    if shapes.kind[j] < shapes.kind[i] or (shapes.kind[j] == shapes.kind[i] and shapes.body[j] < shapes.body[i]):
+        return j, i
+    return i, j
+
+
+@formula
+def is_convex_pair(i, j, shapes):
+    """Two convex shapes, or one with a plane."""
+    return shapes.kind[i] < MESH and (shapes.kind[j] < MESH or shapes.kind[j] == HALF_SPACE)
+
+
+@parallel_loop
+def find_contacts(
+    shapes,
+    bodies,
+    geometry,
+    h,
+    margin,
+    pair,
+    pair_capacity,
+    pair_count,
+    blocks,
+    raw,
+    raw_shapes,
+    raw_capacity,
+    raw_count,
+    scratch,
+):
+    """Contacts of all pairs of convex shapes. raw (.., 8): normal from the first to the second shape, point, gap, name.
+
+    scratch has one row a thread.
+    """
+    for block in prange(blocks):
+        thread = get_thread_id()
+        found = 0
+        base = block * raw_capacity
+        for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
+            i, j = ordered(pair[k, 0], pair[k, 1], shapes)
+            if not is_convex_pair(i, j, shapes):
+                continue
+            if found + 4 > raw_capacity:
+                found += 4  # no room: the caller enlarges and comes again
+                continue
+            new = _convex_pair(i, j, shapes, bodies, geometry, h, margin, raw, base + found, scratch[thread])
+            for c in range(found, found + new):
+                raw_shapes[base + c, 0], raw_shapes[base + c, 1] = i, j
+            found += new
+        raw_count[block] = found

@@ -1,0 +1,198 @@
+"""Bodies of a kind in whole arrays, and how batches of them become the arrays of a Model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..backends.base import Geometry
+from ..enums import BodyKind, ShapeKind
+from ..errors import SceneError, message
+from . import rotation
+from .geometry import pooled
+from .model import State
+from .motion import Motion
+from .shape import Placed
+
+__all__ = ["Batch", "body_arrays", "initial_state", "shape_arrays"]
+
+AXES = ("x", "y", "z", "rx", "ry", "rz")
+
+
+@dataclass
+class Batch:
+    """Equal treatment for one body or a million: `count` bodies with the same k shapes up to their size."""
+
+    name: str
+    kind: BodyKind
+    count: int
+    mass: np.ndarray  # (count,)
+    inertia: np.ndarray  # (count, 3)
+    center: np.ndarray  # (3,)
+    axes: np.ndarray  # (4,)
+    position: np.ndarray  # (count, 3) of the user's frame
+    orientation: np.ndarray  # (count, 4)
+    velocity: np.ndarray  # (count, 3)
+    angular_velocity: np.ndarray  # (count, 3) world
+    force: np.ndarray  # (count, 3)
+    torque: np.ndarray  # (count, 3)
+    locked: np.ndarray  # (6,) bool
+    group: int
+    mask: int
+    shapes: tuple[Placed, ...]
+    parameters: np.ndarray  # (count or 1, k, 4)
+    bound: np.ndarray  # (count or 1, k)
+    smallest: np.ndarray  # (count or 1, k)
+    material: tuple[int, ...]
+    motion: Motion | None
+
+
+# ---------------------------------------------------------------------- checks of what all bodies have
+
+
+def rows(where: str, value: Any, count: int, width: int) -> np.ndarray:
+    """(width,) or (count, width) as a fresh (count, width)."""
+    if checks.dimensions(value) == 1:
+        return np.tile(checks.array(where, value, (width,)), (count, 1))
+    return checks.array(where, value, (count, width))
+
+
+def places(where: str, position: Any) -> np.ndarray:
+    """Positions (n, 3) of at least one body."""
+    points = checks.array(where + ".position", position, (None, 3))
+    if len(points) == 0:
+        raise SceneError(message(where + ".position", "needs at least one point", "0 points", "Check the packing."))
+    return points
+
+
+def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.ndarray:
+    """Masses (n,) from a mass or a density, a number or one for each of the volumes (n,)."""
+    if (mass is None) == (density is None):
+        raise SceneError(
+            message(
+                where,
+                "needs either mass or density",
+                f"mass={mass}, density={density}",
+                "Give exactly one of them.",
+            )
+        )
+    if mass is not None:
+        return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
+    return volume * checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
+
+
+def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:
+    """(6,) bool"""
+    if not isinstance(locked, Iterable):
+        raise SceneError(
+            message(where + ".locked", "must be a list of axes", repr(locked), "Any of " + ", ".join(AXES) + ".")
+        )
+    words = locked.split() if isinstance(locked, str) else list(locked)
+    for word in words:
+        checks.choice(where + ".locked", word, AXES, error=SceneError)
+    return np.array([axis in words for axis in AXES])
+
+
+def bits(where: str, value: int) -> int:
+    """A set of 32 bits."""
+    out = checks.integer(where, value, at_least=0, error=SceneError)
+    if out > 0xFFFFFFFF:
+        raise SceneError(message(where, "must fit in 32 bits", out, "Give at most 0xFFFFFFFF."))
+    return out
+
+
+# ---------------------------------------------------------------------- arrays of a Model
+
+
+def body_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray]:
+    """The columns `body_...` of a Model."""
+    kind = _each(batches, "kind", np.int8)
+    locked = _each(batches, "locked", bool)
+    mass = _stack(b.mass for b in batches)
+    dynamic = kind == BodyKind.DYNAMIC
+    inverse = np.where(dynamic, 1.0 / np.where(dynamic, mass, 1.0), 0.0)
+    return {
+        "body_kind": kind,
+        "body_uid": np.arange(len(kind), dtype=np.int64),
+        "body_mass": mass,
+        "body_inertia": _stack(b.inertia for b in batches),
+        "body_inverse_mass": np.where(locked[:, :3], 0.0, inverse[:, None]),
+        "body_locked": locked,
+        "body_center": _each(batches, "center"),
+        "body_axes": _each(batches, "axes"),
+        "body_force": _stack(b.force for b in batches),
+        "body_torque": _stack(b.torque for b in batches),
+        "body_group": _each(batches, "group", np.uint32),
+        "body_mask": _each(batches, "mask", np.uint32),
+        "body_size": _stack(np.broadcast_to(b.smallest.min(axis=1), b.count) for b in batches),
+    }
+
+
+def initial_state(batches: Sequence[Batch]) -> State:
+    """Where everything is at the start."""
+    place, turn = _stack(b.position for b in batches), _stack(b.orientation for b in batches)
+    orientation = rotation.multiply(turn, _each(batches, "axes"))
+    spin = rotation.rotate(rotation.conjugate(orientation), _stack(b.angular_velocity for b in batches))
+    return State(
+        0.0,
+        0,
+        place + rotation.rotate(turn, _each(batches, "center")),
+        orientation,
+        _stack(b.velocity for b in batches),
+        np.ascontiguousarray(spin),
+    )
+
+
+def shape_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray | Geometry]:
+    """The columns `shape_...` of a Model, and `geometry`."""
+    entries, geometry = pooled([p.shape.geometry for b in batches for p in b.shapes])
+    columns: dict[str, list[np.ndarray]] = {}
+    first = 0
+    for b in batches:
+        k = len(b.shapes)
+        inverse = rotation.conjugate(b.axes)
+        entry, entries = entries[:k], entries[k:]
+        for name, value in {
+            "kind": np.tile([p.shape.kind for p in b.shapes], b.count),
+            "body": np.repeat(np.arange(first, first + b.count), k),
+            "local": np.tile(np.arange(k), b.count),
+            "parameters": _parameters(b, entry, geometry),
+            "geometry": np.tile(entry, b.count),
+            "position": np.tile(
+                rotation.rotate(inverse, np.array([p.position for p in b.shapes]) - b.center), (b.count, 1)
+            ),
+            "orientation": np.tile(
+                rotation.multiply(inverse, np.array([p.orientation for p in b.shapes])), (b.count, 1)
+            ),
+            "material": np.tile(b.material, b.count),
+            "bound": np.broadcast_to(b.bound, (b.count, k)).ravel(),
+            "smallest": np.broadcast_to(b.smallest, (b.count, k)).ravel(),
+        }.items():
+            columns.setdefault(name, []).append(value)
+        first += b.count
+    dtypes = {"kind": np.int8} | dict.fromkeys(("body", "local", "geometry", "material"), np.int32)
+    return {"shape_" + k: _stack(v, dtypes.get(k, np.float64)) for k, v in columns.items()} | {"geometry": geometry}
+
+
+def _parameters(batch: Batch, entry: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """(count k, 4), hulls with their first point and number of points."""
+    out = np.broadcast_to(batch.parameters, (batch.count, len(batch.shapes), 4)).copy()
+    for i, p in enumerate(batch.shapes):
+        if p.shape.kind == ShapeKind.HULL:
+            start, end = geometry.hull_start[entry[i] : entry[i] + 2]
+            out[:, i, :2] = start, end - start
+    return out.reshape(-1, 4)
+
+
+def _stack(values: Iterable[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
+    return np.ascontiguousarray(np.concatenate(list(values)), dtype=dtype)
+
+
+def _each(batches: Sequence[Batch], attribute: str, dtype: Any = np.float64) -> np.ndarray:
+    """What all bodies of a batch share, for each body."""
+    values = [np.asarray(getattr(b, attribute)) for b in batches]
+    return _stack((np.broadcast_to(v, (b.count, *v.shape)) for v, b in zip(values, batches)), dtype)

@@ -1,0 +1,49 @@
+"""Volume, centroid and inertia of solids from integrals of 1, x and x x^T."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Moments", "enclosed"]
+
+
+class Moments(NamedTuple):
+    """Integrals over a solid."""
+
+    zeroth: float
+    """Volume [m^3]"""
+    first: np.ndarray
+    """(3,) integral of x [m^4]"""
+    second: np.ndarray
+    """(3, 3) integral of x x^T [m^5]"""
+
+    @property
+    def center(self) -> np.ndarray:
+        """Centroid (3,) [m]."""
+        return self.first / self.zeroth
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        """Tensor (3, 3) about the centroid for mass 1 [m^2]."""
+        spread = self.second / self.zeroth - np.outer(self.center, self.center)
+        return np.trace(spread) * np.eye(3) - 0.5 * (spread + spread.T)
+
+    def plus(self, other: Moments) -> Moments:
+        """Of both solids together."""
+        return Moments(self.zeroth + other.zeroth, self.first + other.first, self.second + other.second)
+
+
+def enclosed(points: np.ndarray, triangles: np.ndarray) -> Moments:
+    """Of the solid inside a closed surface with triangles counter-clockwise from outside, about the points' origin.
+
+    Signed tetrahedra from the origin; the origin should lie near the solid, or digits cancel.
+    """
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    six_volumes = np.einsum("ij,ij->i", a, np.cross(b, c))
+    total = a + b + c
+    second = np.einsum("i,ij,ik->jk", six_volumes, total, total, optimize=True)
+    for corner in (a, b, c):
+        second += np.einsum("i,ij,ik->jk", six_volumes, corner, corner, optimize=True)
+    return Moments(float(six_volumes.sum()) / 6.0, six_volumes @ total / 24.0, second / 120.0)
