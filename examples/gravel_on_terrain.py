@@ -5,7 +5,7 @@ import numpy as np
 import tumble as tb
 
 UNTIL = 3.0  # [s]
-STEP = {"dt": 5e-3}
+STEP = {"dt": 2.5e-3}
 
 
 def build() -> tb.Model:

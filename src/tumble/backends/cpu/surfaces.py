@@ -157,7 +157,7 @@ def _triangle_contacts(
             geometry.field_height,
         )
     moved = axpy(t, local, shift)
-    inside = gap + sa[3] <= TOUCHES * size
+    inside = t == 0.0 and gap + sa[3] <= TOUCHES * size
     if face and dot(m, normal) < 0.0:
         real, face = False, False
     if triangle_a >= 0 and abs(dot(m, normal)) > SAME_FACE:
@@ -165,12 +165,15 @@ def _triangle_contacts(
     if not real and not inside:
         return 0
     if face or not real:
-        # The face's own normal: exact, and the way out where the shape is deeper than the triangle is large.
+        # The face's own normal: exact, and the way out where the shape is deeper than the triangle is large. In the
+        # second case only points over the triangle count: the shape's lowest point may lie elsewhere.
         n = mat_vec(turn, (-normal[0], -normal[1], -normal[2]))
         gap, _, _ = separation(ka, sa, TRIANGLE, sb, turn, moved, geometry.hull_point, scratch, n)
         gap -= sa[3]
         if gap > reach:
             return 0
+        if not real:
+            gap = math.inf
     count = manifold(
         ka,
         sa,
@@ -195,6 +198,8 @@ def _triangle_contacts(
         out,
         row,
     )
+    if count == 1 and not math.isfinite(out[row, 6]):
+        return 0
     if t > 0.0:
         step_back(out, row, count, t, v, back)
     return count
