@@ -26,6 +26,7 @@ from .scene.builder import SceneBuilder
 from .scene.fill import grid_points
 from .scene.hulls import ConvexHull
 from .scene.materials import Material
+from .scene.meshes import Mesh
 from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, open_box
 from .sim.simulation import Simulation
 from .solve.apgd import SolverAPGD
@@ -106,8 +107,9 @@ def collide(threads: int | None = None) -> Iterator[Row]:
 def _mixed(threads: int | None) -> Iterator[Row]:
     """20000 settled bodies of general convex shapes: their share of a step, and time a pair against coal's."""
     sim = _settled_mixed(20000, threads)
+    sim.solver = SolverAPGD()
     stages = []
-    for _ in range(8):
+    for _ in range(5):
         report = sim.step()
         stages.append([report.seconds[s] for s in ("place", "broad", "narrow")] + [sum(report.seconds.values())])
     place, broad, narrow, step = np.median(stages, axis=0)
@@ -201,22 +203,39 @@ def _coal_shape(coal: Any, shape: Any) -> Any:
 
 
 def sizes(threads: int | None = None) -> Iterator[Row]:
-    """Growth of the broad phase with the number of bodies when sizes differ 1:100 in one scene."""
+    """Growth of the broad phase with the number of bodies when sizes differ 1:100 and 1:1000 in one scene, and of the
+    narrow phase with the number of triangles of a static mesh."""
+    for ratio in (100, 1000):
+        figures = []
+        for count in (4000, 16000):
+            rng = np.random.default_rng(0)
+            radius = 0.01 * ratio ** rng.uniform(0, 1, count) ** 4
+            side = 1.6 * np.cbrt(np.sum(radius**3) * 4.19)
+            scene = SceneBuilder(gravity=(0, 0, 0))
+            scene.add_spheres(radius, mass=1.0, position=rng.uniform(0, side, (count, 3)))
+            sim = Simulation(
+                scene.build(), options=StepOptions(dt=1e-4), solver=SolverAPGD(max_iterations=1), threads=threads
+            )
+            sim._warned.add("overlap")
+            seconds = min(sim.step().seconds["broad"] for _ in range(6))
+            figures.append(seconds)
+            yield _row("sizes", f"{count} spheres, radii 1:{ratio}", "broad_ms", 1e3 * seconds)
+        yield _row("sizes", f"16000 against 4000, radii 1:{ratio}", "time_ratio", figures[1] / figures[0])
     figures = []
-    for count in (4000, 16000):
-        rng = np.random.default_rng(0)
-        radius = 0.01 * 100 ** rng.uniform(0, 1, count) ** 4
-        side = 1.6 * np.cbrt(np.sum(radius**3) * 4.19)
-        scene = SceneBuilder(gravity=(0, 0, 0))
-        scene.add_spheres(radius, mass=1.0, position=rng.uniform(0, side, (count, 3)))
-        sim = Simulation(
-            scene.build(), options=StepOptions(dt=1e-4), solver=SolverAPGD(max_iterations=1), threads=threads
-        )
-        sim._warned.add("overlap")
-        seconds = min(sim.step().seconds["broad"] for _ in range(6))
-        figures.append(seconds)
-        yield _row("sizes", f"{count} spheres, radii 1:100", "broad_ms", 1e3 * seconds)
-    yield _row("sizes", "16000 against 4000", "time_ratio", figures[1] / figures[0])
+    for cells in (70, 700):
+        x = np.linspace(-35.0, 35.0, cells + 1)
+        points = np.stack([*np.meshgrid(x, x, indexing="ij"), np.zeros((cells + 1, cells + 1))], axis=-1).reshape(-1, 3)
+        first = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).ravel()
+        corner = np.array([(0, cells + 1, cells + 2), (0, cells + 2, 1)])
+        mesh = Mesh(points, (first[:, None, None] + corner).reshape(-1, 3))
+        scene = SceneBuilder()
+        scene.add_static(mesh)
+        scene.add_spheres(0.04, mass=1.0, position=grid_points((50, 50, 1), 1.3, origin=(0, 0, 0.04)))
+        sim = Simulation(scene.build(), options=StepOptions(dt=1e-3), threads=threads)
+        reports = [sim.step() for _ in range(6)]
+        figures.append(min(r.seconds["broad"] + r.seconds["narrow"] for r in reports))
+        yield _row("sizes", f"2500 spheres on {2 * cells**2} triangles", "collision_ms", 1e3 * figures[-1])
+    yield _row("sizes", "980000 against 9800 triangles", "time_ratio", figures[1] / figures[0])
 
 
 def free_box(threads: int | None = None) -> Iterator[Row]:

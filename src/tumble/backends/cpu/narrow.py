@@ -70,12 +70,6 @@ def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
     near = 0.05 * size if margin < 0.0 else margin
     va, vb, handed_on = _relative_motion(i, j, shapes, bodies)
     v = sub(vb, va)
-    if kb == SPHERE and h * norm(v) <= FAST_TRAVEL * size:  # two spheres, the most frequent pair
-        gap, n = sphere_sphere(pa, shapes.parameters[i, 3], pb, shapes.parameters[j, 3])
-        if gap > near + h * max(-dot(v, n), handed_on):
-            return 0
-        write_row(out, row, n, axpy(shapes.parameters[i, 3] + 0.5 * gap, n, pa), gap, 0.0)
-        return 1
     if ka != SPHERE:
         near += spin_travel(bodies.free, a, h, shapes.bound[i])
     if kb != SPHERE and kb != HALF_SPACE:
@@ -138,6 +132,23 @@ def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
 
 
 @formula
+def _sphere_pair(i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, out, row):
+    """The contact of two slow spheres, the most frequent pair; -1 if they are fast."""
+    pa, pb = row3(position, i), row3(position, j)
+    a, b = body[i], body[j]
+    size = min(smallest[i], smallest[j])
+    near = 0.05 * size if margin < 0.0 else margin
+    v = sub(point_velocity(free, b, pb, row3(center, b)), point_velocity(free, a, pa, row3(center, a)))
+    if h * norm(v) > FAST_TRAVEL * size:
+        return -1
+    gap, n = sphere_sphere(pa, parameters[i, 3], pb, parameters[j, 3])
+    if gap > near + h * max(-dot(v, n), max(handed_on[a], handed_on[b])):
+        return 0
+    write_row(out, row, n, axpy(parameters[i, 3] + 0.5 * gap, n, pa), gap, 0.0)
+    return 1
+
+
+@formula
 def ordered(i, j, shapes):
     """The two shapes of a pair in the order of their kinds, then of their bodies."""
     if shapes.kind[j] < shapes.kind[i] or (shapes.kind[j] == shapes.kind[i] and shapes.body[j] < shapes.body[i]):
@@ -183,7 +194,25 @@ def find_contacts(
             if found + 4 > raw_capacity:
                 found += 4  # no room: the caller enlarges and comes again
                 continue
-            new = _convex_pair(i, j, shapes, bodies, geometry, h, margin, raw, base + found, scratch[thread])
+            new = -1
+            if shapes.kind[j] == SPHERE:
+                new = _sphere_pair(
+                    i,
+                    j,
+                    shapes.parameters,
+                    shapes.position,
+                    shapes.smallest,
+                    shapes.body,
+                    bodies.center,
+                    bodies.free,
+                    bodies.handed_on,
+                    h,
+                    margin,
+                    raw,
+                    base + found,
+                )
+            if new < 0:
+                new = _convex_pair(i, j, shapes, bodies, geometry, h, margin, raw, base + found, scratch[thread])
             for c in range(found, found + new):
                 raw_shapes[base + c, 0], raw_shapes[base + c, 1] = i, j
             found += new
