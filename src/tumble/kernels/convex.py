@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from .jit import formula
+from .jit import formula, merged_formula
 from .linalg import add, cross, dot, mat_t_vec, mat_vec, norm, sub
 
 SPHERE, CAPSULE, BOX, CYLINDER, CONE, ELLIPSOID, HULL, TRIANGLE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -25,7 +25,7 @@ def triangle_corner(scratch, at, k):
     return (scratch[i], scratch[i + 1], scratch[i + 2])
 
 
-@formula
+@merged_formula
 def support(kind, s, points, scratch, d):
     """The point of the core that is farthest along d."""
     if kind == BOX:

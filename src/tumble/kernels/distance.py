@@ -29,7 +29,8 @@ from .convex import (
 from .epa import epa
 from .gjk import BEYOND, OVERLAP, SEPARATED, STUCK, gjk, move_rows, nearest_on_triangle
 from .jit import formula
-from .linalg import axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
+from .linalg import add, axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
+from .newton import curved_gap
 
 TOUCHING = 1e-10
 """Cores nearer than this part of their size have no direction between them."""
@@ -43,6 +44,9 @@ RELATIVE, CURVED_RELATIVE = 1e-12, 1e-9
 """Where GJK stops: relative error of the squared distance."""
 EXACT, CURVED = 1e-13, 1e-7
 """Where EPA stops, in sizes."""
+NUDGE, ROUGH = 0.03, 0.02
+"""For a rough normal: how far the two are moved apart, in sizes, and the relative error of the squared distance."""
+NOT_MOVED = (0.0, 0.0, 0.0)
 
 
 @formula
@@ -208,6 +212,12 @@ def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_p
     scale = core_size(ka, sa, points, scratch) + core_size(kb, sb, points, scratch) + norm(shift)
     curved = is_curved(ka) or is_curved(kb)
     relative = CURVED_RELATIVE if curved else RELATIVE
+    if curved:
+        found, gap, n, a = _curved(
+            ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach, scale
+        )
+        if found:
+            return gap, n, a
     state, v, a, count = gjk(
         ka,
         sa,
@@ -215,6 +225,7 @@ def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_p
         sb,
         turn,
         shift,
+        NOT_MOVED,
         points,
         scratch,
         shift,
@@ -243,6 +254,46 @@ def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_p
 
 
 @formula
+def _curved(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach, scale):
+    """(found, gap, normal, point of A) of two cores, one of them curved, that are apart or overlap a little.
+
+    A rough normal from GJK with the two moved apart, where few iterations are enough; then Newton's method.
+    """
+    length = norm(shift)
+    if length == 0.0:
+        return False, 0.0, shift, shift
+    t = NUDGE * scale / length
+    moved = (t * shift[0], t * shift[1], t * shift[2])
+    state, v, a, _ = gjk(
+        ka,
+        sa,
+        kb,
+        sb,
+        turn,
+        add(shift, moved),
+        moved,
+        points,
+        scratch,
+        shift,
+        0,
+        reach,
+        TOUCHING * scale,
+        ROUGH,
+    )
+    if state == OVERLAP:
+        return False, 0.0, v, a
+    length = norm(v)
+    n = (v[0] / length, v[1] / length, v[2] / length)
+    if state == BEYOND:
+        gap, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, n)
+        return True, gap, n, a
+    found, gap, n, a = curved_gap(
+        ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, n, scale
+    )
+    return found and gap >= -SHALLOW * scale, gap, n, a
+
+
+@formula
 def _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved):
     """Shortest way out by EPA, made exact for curved shapes."""
     state, v, a, count = gjk(
@@ -252,6 +303,7 @@ def _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved):
         sb,
         turn,
         shift,
+        NOT_MOVED,
         points,
         scratch,
         shift,
@@ -267,14 +319,14 @@ def _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved):
     ok, n, depth, a = epa(ka, sa, kb, sb, turn, shift, points, scratch, count, scale, precision)
     gap = -depth
     if not ok:
-        n, gap = _flat_difference(ka, sa, kb, sb, turn, shift, points, scratch, count)
+        n, gap = _flat_difference(kb, sb, turn, scratch)
     elif curved:
         gap, n, a, _ = _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, 0, scale, CURVED_RELATIVE)
     return gap, n, a
 
 
 @formula
-def _flat_difference(ka, sa, kb, sb, turn, shift, points, scratch, count):
+def _flat_difference(kb, sb, turn, scratch):
     """Cores without volume between them that cross: leave across the plane they span, a triangle by its front."""
     if kb == TRIANGLE:
         n = mat_vec(turn, triangle_normal(scratch, int(sb[0])))
@@ -293,7 +345,7 @@ def _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, rows, scale, rel
     stays. rows: of the simplex that GJK left in scratch. Returns separation, normal, point, and whether it settled.
 
     Each round can only lessen the depth: the separation along the new normal is at least that along the old one. While
-    the depth is small against the curvature of the surfaces, two rounds are enough.
+    the depth is small against the curvature of the surfaces, two or three rounds are enough.
     """
     apart = APART * scale
     gap, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, n)
@@ -309,6 +361,7 @@ def _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, rows, scale, rel
             sb,
             turn,
             moved,
+            NOT_MOVED,
             points,
             scratch,
             n,

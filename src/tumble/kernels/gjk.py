@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from .convex import support
-from .jit import formula
+from .jit import formula, merged_formula
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, sub
 
 SIMPLEX = 32
@@ -54,7 +54,7 @@ def _nearest_on_segment(p, q):
     return 1.0 - t, t
 
 
-@formula
+@merged_formula
 def nearest_on_triangle(p, q, r):
     """Weights of the point of the triangle nearest to the origin, by its Voronoi regions."""
     e, f = sub(q, p), sub(r, p)
@@ -103,7 +103,7 @@ def _nearest_edge(p, q, r):
     return 0.0, c0, c1
 
 
-@formula
+@merged_formula
 def _combine(p, q, r, x, y, z):
     """The point with weights x, y, z; exact in direction inside the triangle."""
     if x > 0.0 and y > 0.0 and z > 0.0:
@@ -119,7 +119,7 @@ def _combine(p, q, r, x, y, z):
     )
 
 
-@formula
+@merged_formula
 def _reduce(scratch, count):
     """Shrink the simplex to the face that holds its point nearest to the origin.
 
@@ -206,8 +206,10 @@ def _nearest_on_tetrahedron(p, q, r, o):
 
 
 @formula
-def gjk(ka, sa, kb, sb, turn, shift, points, scratch, start, rows, reach, touching, relative):
+def gjk(ka, sa, kb, sb, turn, shift, moved, points, scratch, start, rows, reach, touching, relative):
     """Vector v from A's core to B's, A's nearest point, and how it ended.
+
+    shift: the place of B, moved away from its own by `moved`; only `reach` counts from its own place.
 
     start: a first guess of v; rows: how many of the simplex in scratch to begin with instead (0: none); relative:
     error of the squared distance at which to stop. The number of rows left in scratch is returned last.
@@ -236,7 +238,8 @@ def gjk(ka, sa, kb, sb, turn, shift, points, scratch, start, rows, reach, touchi
         along = dot(v, w)
         if along > 0.0:
             apart = apart or along * along > size * touching * touching
-            if along * along > size * reach * reach:
+            own = along - dot(v, moved)
+            if own > 0.0 and own * own > size * reach * reach:
                 return BEYOND, v, a, count
         if not first and size - along <= relative * size:
             return SEPARATED, v, point, count

@@ -85,6 +85,11 @@ def formula(function: Callable) -> Callable:
     return numba.njit(error_model="numpy", nogil=True)(function)
 
 
+def merged_formula(function: Callable) -> Callable:
+    """A formula that is called so often that passing its arguments would cost more than its work."""
+    return numba.njit(error_model="numpy", nogil=True, forceinline=True)(function)
+
+
 def block_body(function: Callable) -> Callable:
     """The work of one block, merged into the loops that call it (in parallel, or directly for a small problem)."""
     return numba.njit(error_model="numpy", nogil=True, inline="always")(function)

@@ -8,7 +8,7 @@ from numba import get_thread_id
 from ...kernels.convex import HALF_SPACE, MESH, SPHERE
 from ...kernels.distance import sphere_sphere
 from ...kernels.epa import EPA_END
-from ...kernels.jit import formula, parallel_loop, prange
+from ...kernels.jit import formula, merged_formula, parallel_loop, prange
 from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, norm, sub
 from ...kernels.manifold import MANIFOLD_END, manifold
 from ...kernels.pairs import FAST_TRAVEL, meeting
@@ -50,35 +50,50 @@ def step_back(out, row, count, t, v, back):
 
 
 @formula
-def _relative_motion(i, j, shapes, bodies):
-    """Velocities of the two shapes' places (a plane moves with the point opposite), and the speed handed on."""
-    a, b = shapes.body[i], shapes.body[j]
-    pa, pb = row3(shapes.position, i), row3(shapes.position, j)
-    va = point_velocity(bodies.free, a, pa, row3(bodies.center, a))
-    at = pb if shapes.kind[j] < MESH else pa
-    vb = point_velocity(bodies.free, b, at, row3(bodies.center, b))
-    return va, vb, max(bodies.handed_on[a], bodies.handed_on[b])
-
-
-@formula
-def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
+def _convex_pair(
+    i,
+    j,
+    kind,
+    body,
+    position,
+    matrix,
+    parameters,
+    entry,
+    smallest,
+    bound,
+    body_kind,
+    center,
+    free,
+    handed_on,
+    points,
+    face_start,
+    face_plane,
+    loop_start,
+    loop,
+    h,
+    margin,
+    out,
+    row,
+    scratch,
+):
     """Contacts of two convex shapes, or of one with a plane; returns their number (at most four)."""
-    pa, pb = row3(shapes.position, i), row3(shapes.position, j)
-    ka, kb = np.int64(shapes.kind[i]), np.int64(shapes.kind[j])
-    a, b = shapes.body[i], shapes.body[j]
-    size = min(shapes.smallest[i], shapes.smallest[j])
+    pa, pb = row3(position, i), row3(position, j)
+    ka, kb = np.int64(kind[i]), np.int64(kind[j])
+    a, b = body[i], body[j]
+    size = min(smallest[i], smallest[j])
     near = 0.05 * size if margin < 0.0 else margin
-    va, vb, handed_on = _relative_motion(i, j, shapes, bodies)
+    va = point_velocity(free, a, pa, row3(center, a))
+    vb = point_velocity(free, b, pb if kb < MESH else pa, row3(center, b))  # a plane moves with the point opposite
     v = sub(vb, va)
     if ka != SPHERE:
-        near += spin_travel(bodies.free, a, h, shapes.bound[i])
+        near += spin_travel(free, a, h, bound[i])
     if kb != SPHERE and kb != HALF_SPACE:
-        near += spin_travel(bodies.free, b, h, shapes.bound[j])
-    ma, mb = row9(shapes.matrix, i), row9(shapes.matrix, j)
-    sa, sb = row4(shapes.parameters, i), row4(shapes.parameters, j)
-    ha, hb = np.int64(shapes.geometry[i]), np.int64(shapes.geometry[j])
+        near += spin_travel(free, b, h, bound[j])
+    ma, mb = row9(matrix, i), row9(matrix, j)
+    sa, sb = row4(parameters, i), row4(parameters, j)
+    ha, hb = np.int64(entry[i]), np.int64(entry[j])
     turn, shift = mat_t_mat(ma, mb), mat_t_vec(ma, sub(pb, pa))
-    fixed_a, fixed_b = bodies.kind[a] != DYNAMIC, bodies.kind[b] != DYNAMIC
+    fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
     local = mat_t_vec(ma, v)
     yes, t, gap, n, point, reach = meeting(
         ka,
@@ -89,15 +104,15 @@ def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
         hb,
         turn,
         shift,
-        geometry.hull_point,
-        geometry.hull_face_start,
-        geometry.face_plane,
+        points,
+        face_start,
+        face_plane,
         scratch,
         local,
         h,
         size,
         near,
-        handed_on,
+        max(handed_on[a], handed_on[b]),
         fixed_a or fixed_b,
     )
     if not yes:
@@ -111,11 +126,11 @@ def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
         hb,
         turn,
         axpy(t, local, shift),
-        geometry.hull_point,
-        geometry.hull_face_start,
-        geometry.face_plane,
-        geometry.face_loop_start,
-        geometry.face_loop,
+        points,
+        face_start,
+        face_plane,
+        loop_start,
+        loop,
         scratch,
         gap,
         n,
@@ -131,7 +146,7 @@ def _convex_pair(i, j, shapes, bodies, geometry, h, margin, out, row, scratch):
     return count
 
 
-@formula
+@merged_formula
 def _sphere_pair(i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, out, row):
     """The contact of two slow spheres, the most frequent pair; -1 if they are fast."""
     pa, pb = row3(position, i), row3(position, j)
@@ -148,18 +163,18 @@ def _sphere_pair(i, j, parameters, position, smallest, body, center, free, hande
     return 1
 
 
-@formula
-def ordered(i, j, shapes):
+@merged_formula
+def ordered(i, j, kind, body):
     """The two shapes of a pair in the order of their kinds, then of their bodies."""
-    if shapes.kind[j] < shapes.kind[i] or (shapes.kind[j] == shapes.kind[i] and shapes.body[j] < shapes.body[i]):
+    if kind[j] < kind[i] or (kind[j] == kind[i] and body[j] < body[i]):
         return j, i
     return i, j
 
 
-@formula
-def is_convex_pair(i, j, shapes):
+@merged_formula
+def is_convex_pair(i, j, kind):
     """Two convex shapes, or one with a plane."""
-    return shapes.kind[i] < MESH and (shapes.kind[j] < MESH or shapes.kind[j] == HALF_SPACE)
+    return kind[i] < MESH and (kind[j] < MESH or kind[j] == HALF_SPACE)
 
 
 @parallel_loop
@@ -181,39 +196,58 @@ def find_contacts(
 ):
     """Contacts of all pairs of convex shapes. raw (.., 8): normal from the first to the second shape, point, gap, name.
 
-    scratch has one row a thread.
+    scratch has one row a thread. The arrays are taken out of their tuples first: taking one out counts a reference, and
+    within the loop the threads would wait for each other's counts.
     """
+    kind, body, position, matrix = shapes.kind, shapes.body, shapes.position, shapes.matrix
+    parameters, entry, smallest, bound = shapes.parameters, shapes.geometry, shapes.smallest, shapes.bound
+    body_kind, center, free, handed_on = bodies.kind, bodies.center, bodies.free, bodies.handed_on
+    points, face_start, face_plane = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
+    loop_start, loop = geometry.face_loop_start, geometry.face_loop
     for block in prange(blocks):
-        thread = get_thread_id()
+        mine = scratch[get_thread_id()]
         found = 0
         base = block * raw_capacity
         for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
-            i, j = ordered(pair[k, 0], pair[k, 1], shapes)
-            if not is_convex_pair(i, j, shapes):
+            i, j = ordered(pair[k, 0], pair[k, 1], kind, body)
+            if not is_convex_pair(i, j, kind):
                 continue
             if found + 4 > raw_capacity:
                 found += 4  # no room: the caller enlarges and comes again
                 continue
-            new = -1
-            if shapes.kind[j] == SPHERE:
+            new, row = -1, base + found
+            if kind[j] == SPHERE:
                 new = _sphere_pair(
+                    i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, raw, row
+                )
+            if new < 0:
+                new = _convex_pair(
                     i,
                     j,
-                    shapes.parameters,
-                    shapes.position,
-                    shapes.smallest,
-                    shapes.body,
-                    bodies.center,
-                    bodies.free,
-                    bodies.handed_on,
+                    kind,
+                    body,
+                    position,
+                    matrix,
+                    parameters,
+                    entry,
+                    smallest,
+                    bound,
+                    body_kind,
+                    center,
+                    free,
+                    handed_on,
+                    points,
+                    face_start,
+                    face_plane,
+                    loop_start,
+                    loop,
                     h,
                     margin,
                     raw,
-                    base + found,
+                    row,
+                    mine,
                 )
-            if new < 0:
-                new = _convex_pair(i, j, shapes, bodies, geometry, h, margin, raw, base + found, scratch[thread])
-            for c in range(found, found + new):
-                raw_shapes[base + c, 0], raw_shapes[base + c, 1] = i, j
+            for c in range(row, row + new):
+                raw_shapes[c, 0], raw_shapes[c, 1] = i, j
             found += new
         raw_count[block] = found

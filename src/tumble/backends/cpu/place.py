@@ -39,8 +39,6 @@ def turned_box(low, high, m):
 @formula
 def _reach(kind, s, entry, m, geometry, scratch, k):
     """How far a shape turned by m reaches from its origin along the world axis k: down (negative) and up."""
-    if kind == SPHERE:
-        return -s[3], s[3]
     if kind >= MESH:
         low, high = local_box(kind, s, entry, geometry)
         middle, reach = turned_box(low, high, m)
@@ -74,10 +72,12 @@ def place_shapes(
     body at rest that is hit moves on at once, so boxes grow by half of it, up to a tenth of the shape.
     """
     m = shapes.kind.size
-    world_position, world_matrix = shapes.position, shapes.matrix
+    world_position, world_matrix = shapes.position, shapes.matrix  # out of the tuple: see find_contacts
+    shape_kind, shape_body, parameters, entry = shapes.kind, shapes.body, shapes.parameters, shapes.geometry
+    smallest_half, bound = shapes.smallest, shapes.bound
     for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
         for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
-            b, kind = shapes.body[i], np.int64(shapes.kind[i])
+            b, kind = shape_body[i], np.int64(shape_kind[i])
             arm = mat_vec(row9(matrix, b), row3(local_position, i))
             p = add(row3(position, b), arm)
             r = quat_matrix(quat_multiply(row4(orientation, b), row4(local_orientation, i)))
@@ -89,12 +89,17 @@ def place_shapes(
                 continue
             w = (free[b, 3], free[b, 4], free[b, 5])
             v = add((free[b, 0], free[b, 1], free[b, 2]), cross(w, arm))
-            smallest = shapes.smallest[i]
+            smallest = smallest_half[i]
             extra = (0.05 * smallest if margin < 0.0 else 0.5 * margin) + min(0.1 * smallest, 0.5 * stir)
             if kind != SPHERE:
-                extra += h * norm(w) * shapes.bound[i]
-            s = row4(shapes.parameters, i)
+                extra += h * norm(w) * bound[i]
+            s = row4(parameters, i)
+            if kind == SPHERE:
+                for k in range(3):
+                    box[i, k] = p[k] - s[3] - extra + min(0.0, h * v[k])
+                    box[i, 3 + k] = p[k] + s[3] + extra + max(0.0, h * v[k])
+                continue
             for k in range(3):
-                low, high = _reach(kind, s, np.int64(shapes.geometry[i]), r, geometry, scratch, k)
+                low, high = _reach(kind, s, np.int64(entry[i]), r, geometry, scratch, k)
                 box[i, k] = p[k] + low - extra + min(0.0, h * v[k])
                 box[i, 3 + k] = p[k] + high + extra + max(0.0, h * v[k])

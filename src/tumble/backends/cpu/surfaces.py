@@ -696,8 +696,8 @@ def find_surface_contacts(
         found = raw_count[block]
         base = block * raw_capacity
         for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
-            i, j = ordered(pair[k, 0], pair[k, 1], shapes)
-            if is_convex_pair(i, j, shapes):
+            i, j = ordered(pair[k, 0], pair[k, 1], shapes.kind, shapes.body)
+            if is_convex_pair(i, j, shapes.kind):
                 continue
             if found + SURFACE_MOST > raw_capacity:
                 found += SURFACE_MOST  # no room: the caller enlarges and comes again

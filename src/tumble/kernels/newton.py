@@ -1,0 +1,289 @@
+"""The normal between two convex cores by Newton's method, from a rough one.
+
+The separation s(n) has its largest value at the true normal. Where both cores are smooth near their support points,
+Newton's method on the sphere of normals finds it in three or four steps. Where one of them ends in an edge there (the
+side line of a cylinder or cone, the edge of a box or hull), both ends of the edge are kept and the normal is held
+across it, with the place on the edge as multiplier. Flat faces are tried first: a face's own normal is the answer where
+the other's support point lies over the face. Every answer is proved: the two points lie along n from each other.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .convex import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CYLINDER,
+    ELLIPSOID,
+    HULL,
+    TRIANGLE,
+    flat_normal,
+    nearest_face,
+    support,
+    triangle_corner,
+)
+from .jit import formula, merged_formula
+from .linalg import add, axpy, dot, mat_t_vec, mat_vec, norm, sub, tangents
+
+NEWTON_LIMIT = 12
+LONGEST = 0.4
+"""Longest step on the sphere [rad]."""
+LAST = 1e-7
+"""A step this short is the last: the next would be its square."""
+STIFF, REGULAR = 1e-3, 0.03
+"""Below this stiffness (in sizes) a corner against a corner is regularised by that much."""
+NONE = -1
+
+
+@merged_formula
+def _corner(kind, s, points, scratch, d):
+    """Name of the feature (a corner, a rim, all of an ellipsoid) that is farthest along d."""
+    if kind == BOX:
+        return (1 if d[0] >= 0.0 else 0) + (2 if d[1] >= 0.0 else 0) + (4 if d[2] >= 0.0 else 0)
+    if kind == HULL:
+        best, most = int(s[0]), -math.inf
+        for i in range(int(s[0]), int(s[0]) + int(s[1])):
+            along = points[i, 0] * d[0] + points[i, 1] * d[1] + points[i, 2] * d[2]
+            if along > most:
+                best, most = i, along
+        return best
+    if kind == CYLINDER or kind == CAPSULE:
+        return 1 if d[2] >= 0.0 else 0
+    if kind == CONE:
+        radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
+        return 1 if 2.0 * s[2] * d[2] >= s[0] * radial else 0
+    if kind == TRIANGLE:
+        at = int(s[0])
+        p, q, r = dot(triangle_corner(scratch, at, 0), d), dot(triangle_corner(scratch, at, 1), d), 0.0
+        r = dot(triangle_corner(scratch, at, 2), d)
+        if p >= q and p >= r:
+            return 0
+        return 1 if q >= r else 2
+    return 0
+
+
+@merged_formula
+def _corner_point(kind, s, points, scratch, name, d):
+    """The point of that feature that is farthest along d."""
+    if kind == BOX:
+        return (
+            s[0] if name & 1 else -s[0],
+            s[1] if name & 2 else -s[1],
+            s[2] if name & 4 else -s[2],
+        )
+    if kind == HULL:
+        return (points[name, 0], points[name, 1], points[name, 2])
+    if kind == CAPSULE:
+        return (0.0, 0.0, s[2] if name == 1 else -s[2])
+    if kind == TRIANGLE:
+        return triangle_corner(scratch, int(s[0]), name)
+    if kind == CONE and name == 1:
+        return (0.0, 0.0, s[2])
+    if kind == CYLINDER or kind == CONE:
+        z = s[2] if name == 1 else -s[2]
+        radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
+        if radial == 0.0:
+            return (0.0, 0.0, z)
+        return (s[0] * d[0] / radial, s[0] * d[1] / radial, z)
+    return support(kind, s, points, scratch, d)
+
+
+@merged_formula
+def _bend(kind, s, name, p, d, u, w):
+    """How the feature's farthest point moves when d turns: the second derivative of the support along u and w."""
+    if kind == ELLIPSOID:
+        reach = dot(p, d)
+        if reach <= 0.0:
+            return 0.0, 0.0, 0.0
+        x, y, z = s[0] * s[0], s[1] * s[1], s[2] * s[2]
+        pu, pw = dot(p, u), dot(p, w)
+        uu = x * u[0] * u[0] + y * u[1] * u[1] + z * u[2] * u[2]
+        uw = x * u[0] * w[0] + y * u[1] * w[1] + z * u[2] * w[2]
+        ww = x * w[0] * w[0] + y * w[1] * w[1] + z * w[2] * w[2]
+        return (uu - pu * pu) / reach, (uw - pu * pw) / reach, (ww - pw * pw) / reach
+    if kind == CYLINDER or (kind == CONE and name == 0):
+        radial = d[0] * d[0] + d[1] * d[1]
+        if radial > 0.0:
+            c = s[0] / (radial * math.sqrt(radial))
+            tu, tw = d[0] * u[1] - d[1] * u[0], d[0] * w[1] - d[1] * w[0]
+            return c * tu * tu, c * tu * tw, c * tw * tw
+    return 0.0, 0.0, 0.0
+
+
+@formula
+def _lies_over(kind, s, hull, points, face_start, face_plane, scratch, m, p):
+    """Whether p, moved along m, meets the flat face of the core whose outward normal is m."""
+    if kind == BOX:
+        return (
+            (m[0] != 0.0 or abs(p[0]) <= s[0])
+            and (m[1] != 0.0 or abs(p[1]) <= s[1])
+            and (m[2] != 0.0 or abs(p[2]) <= s[2])
+        )
+    if kind == CYLINDER or kind == CONE:
+        return m[0] == 0.0 and m[1] == 0.0 and p[0] * p[0] + p[1] * p[1] <= s[0] * s[0]
+    if kind == HULL:
+        face, _ = nearest_face(s, hull, face_start, face_plane, points, m)
+        up = face_plane[face, 3] - dot(m, p)
+        q = axpy(up, m, p)
+        for f in range(face_start[hull], face_start[hull + 1]):
+            if (
+                f != face
+                and face_plane[f, 0] * q[0] + face_plane[f, 1] * q[1] + face_plane[f, 2] * q[2] > face_plane[f, 3]
+            ):
+                return False
+        return True
+    return False
+
+
+@formula
+def _by_face(ka, sa, ha, kb, sb, turn, shift, points, face_start, face_plane, scratch, n):
+    """A's face nearest to n if the support point of B lies over it: (yes, gap, normal, point of A)."""
+    m = flat_normal(ka, sa, ha, face_start, face_plane, points, scratch, n)
+    if dot(m, n) > 0.8:
+        b = support(kb, sb, points, scratch, mat_t_vec(turn, (-m[0], -m[1], -m[2])))
+        b = add(mat_vec(turn, b), shift)
+        if _lies_over(ka, sa, ha, points, face_start, face_plane, scratch, m, b):
+            gap = dot(m, b) - dot(m, support(ka, sa, points, scratch, m))
+            return True, gap, m, axpy(-gap, m, b)
+    return False, 0.0, n, n
+
+
+@merged_formula
+def _edge_after(first, second, place, now):
+    """The ends of the edge in hand after the support has gone to `now`; NONE as second: no edge.
+
+    place: of the nearest point on the edge, 0 at the first end and 1 at the second; beyond an end the edge is left.
+    """
+    if second == NONE:
+        if first == NONE or first == now:
+            return now, NONE
+        return first, now
+    if place < 0.0:
+        second = NONE
+    elif place > 1.0:
+        first, second = second, NONE
+    elif now != first and now != second:
+        if place < 0.5:
+            second = now
+        else:
+            first = now
+    return first, second
+
+
+@formula
+def newton(ka, sa, kb, sb, turn, shift, points, scratch, n, scale):
+    """(found, gap of the cores, normal, point of A) from the rough normal n."""
+    a1, a2, b1, b2 = NONE, NONE, NONE, NONE
+    on_a, on_b = 0.5, 0.5
+    for _ in range(NEWTON_LIMIT):
+        d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
+        a1, a2 = _edge_after(a1, a2, on_a, _corner(ka, sa, points, scratch, n))
+        b1, b2 = _edge_after(b1, b2, on_b, _corner(kb, sb, points, scratch, d))
+        u, w = tangents(n)
+        ub, wb = mat_t_vec(turn, u), mat_t_vec(turn, w)
+        pa = _corner_point(ka, sa, points, scratch, a1, n)
+        pb = _corner_point(kb, sb, points, scratch, b1, d)
+        uu, uw, ww = _bend(ka, sa, a1, pa, n, u, w)
+        vu, vw, vv = _bend(kb, sb, b1, pb, d, ub, wb)
+        ea, eb = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        if a2 != NONE:
+            qa = _corner_point(ka, sa, points, scratch, a2, n)
+            ea = sub(qa, pa)
+            xu, xw, xx = _bend(ka, sa, a2, qa, n, u, w)
+            t = on_a
+            uu, uw, ww = uu + t * (xu - uu), uw + t * (xw - uw), ww + t * (xx - ww)
+        if b2 != NONE:
+            qb = _corner_point(kb, sb, points, scratch, b2, d)
+            eb = mat_vec(turn, sub(qb, pb))
+            xu, xw, xx = _bend(kb, sb, b2, qb, d, ub, wb)
+            t = on_b
+            vu, vw, vv = vu + t * (xu - vu), vw + t * (xw - vw), vv + t * (xx - vv)
+        between = sub(add(mat_vec(turn, pb), shift), pa)
+        s = dot(between, n)
+        uu, uw, ww = uu + vu + s, uw + vw, ww + vv + s
+        gu, gw = dot(between, u), dot(between, w)
+        if a2 == NONE and b2 == NONE:
+            det = uu * ww - uw * uw
+            if uu + ww <= 0.0 or det <= STIFF * (uu + ww) * (uu + ww):
+                uu, ww = abs(uu) + REGULAR * scale, abs(ww) + REGULAR * scale  # as if the two were moved apart
+                det = uu * ww - uw * uw
+                if det <= 0.0:
+                    return False, s, n, pa
+            du, dw = (ww * gu - uw * gw) / det, (uu * gw - uw * gu) / det
+        elif a2 != NONE and b2 != NONE:
+            au, aw, bu, bw = dot(ea, u), dot(ea, w), dot(eb, u), dot(eb, w)
+            det = au * bw - aw * bu
+            if abs(det) <= 1e-6 * (abs(au) + abs(aw)) * (abs(bu) + abs(bw)):
+                return False, s, n, pa
+            ca, cb = -dot(ea, n), -dot(eb, n)
+            du, dw = (ca * bw - aw * cb) / det, (au * cb - ca * bu) / det
+            # g + on_b eb - on_a ea = M delta
+            ru, rw = uu * du + uw * dw - gu, uw * du + ww * dw - gw
+            on_a, on_b = -(ru * bw - rw * bu) / det, (au * rw - aw * ru) / det
+        else:
+            first = a2 != NONE
+            e = ea if first else eb
+            eu, ew = dot(e, u), dot(e, w)
+            length = eu * eu + ew * ew
+            if length == 0.0:
+                return False, s, n, pa
+            c = -dot(e, n) / length
+            bend = (uu * ew * ew - 2.0 * uw * eu * ew + ww * eu * eu) / length
+            bend = max(bend, REGULAR * scale) if bend <= STIFF * scale else bend
+            ru, rw = gu - c * (uu * eu + uw * ew), gw - c * (uw * eu + ww * ew)
+            t = (-ew * ru + eu * rw) / (bend * length)
+            du, dw = c * eu - t * ew, c * ew + t * eu
+            ru, rw = uu * du + uw * dw - gu, uw * du + ww * dw - gw
+            place = (eu * ru + ew * rw) / length
+            if first:
+                on_a = -place
+            else:
+                on_b = place
+        step = math.sqrt(du * du + dw * dw)
+        if step > LONGEST:
+            du, dw = du * LONGEST / step, dw * LONGEST / step
+        n = axpy(du, u, axpy(dw, w, n))
+        length = norm(n)
+        n = (n[0] / length, n[1] / length, n[2] / length)
+        if step <= LAST and (a2 == NONE or 0.0 <= on_a <= 1.0) and (b2 == NONE or 0.0 <= on_b <= 1.0):
+            return _proved(ka, sa, kb, sb, turn, shift, points, scratch, n, scale, a1, a2, on_a, b1, b2, on_b)
+    return False, 0.0, n, n
+
+
+@formula
+def _proved(ka, sa, kb, sb, turn, shift, points, scratch, n, scale, a1, a2, on_a, b1, b2, on_b):
+    """The answer, if the two points lie along n from each other and no other point of either core is farther along."""
+    d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
+    pa = _corner_point(ka, sa, points, scratch, a1, n)
+    pb = _corner_point(kb, sb, points, scratch, b1, d)
+    if a2 != NONE:
+        pa = axpy(on_a, sub(_corner_point(ka, sa, points, scratch, a2, n), pa), pa)
+    if b2 != NONE:
+        pb = axpy(on_b, sub(_corner_point(kb, sb, points, scratch, b2, d), pb), pb)
+    slack = 1e-11 * scale
+    ok = dot(support(ka, sa, points, scratch, n), n) - dot(pa, n) <= slack
+    ok = ok and dot(support(kb, sb, points, scratch, d), d) - dot(pb, d) <= slack
+    between = sub(add(mat_vec(turn, pb), shift), pa)
+    gap = dot(between, n)
+    aside = axpy(-gap, n, between)
+    return ok and norm(aside) <= 1e-9 * scale, gap, n, pa
+
+
+@formula
+def curved_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, n, scale):
+    """(found, gap of the cores, normal, point of A) from the rough normal n, by a face or by Newton's method."""
+    yes, gap, m, a = _by_face(ka, sa, ha, kb, sb, turn, shift, points, face_start, face_plane, scratch, n)
+    if yes:
+        return yes, gap, m, a
+    d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
+    m = flat_normal(kb, sb, hb, face_start, face_plane, points, scratch, d)
+    if dot(m, d) > 0.8:
+        out = mat_vec(turn, (-m[0], -m[1], -m[2]))
+        a = support(ka, sa, points, scratch, out)
+        local = mat_t_vec(turn, sub(a, shift))
+        if _lies_over(kb, sb, hb, points, face_start, face_plane, scratch, m, local):
+            b = support(kb, sb, points, scratch, m)
+            return True, dot(m, local) - dot(m, b), out, a
+    return newton(ka, sa, kb, sb, turn, shift, points, scratch, n, scale)
