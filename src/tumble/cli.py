@@ -174,17 +174,18 @@ def run(
 
 @app.command()
 def info(
-    path: Annotated[Path, typer.Argument(help="A trajectory or a scene.", show_default=False)],
+    path: Annotated[Path, typer.Argument(help="A trajectory, a scene or a robot (.urdf).", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Tell what is in a trajectory or in a scene file."""
-    from .observe.facts import run_facts, scene_facts
+    """Tell what is in a trajectory, in a scene file or in a robot's URDF file."""
+    from .observe.facts import robot_facts, robot_rows, run_facts, scene_facts
 
-    facts = scene_facts(path) if path.suffix in (".toml", ".py") else run_facts(path)
+    tell = {".toml": scene_facts, ".py": scene_facts, ".urdf": robot_facts}.get(path.suffix, run_facts)
+    facts = tell(path)
     if as_json:
         print(json.dumps(_plain(facts)))
     else:
-        _table(str(path), ("", ""), _flat(facts))
+        _table(str(path), ("", ""), robot_rows(facts) if tell is robot_facts else _flat(facts))
 
 
 @app.command()

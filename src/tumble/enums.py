@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 
-__all__ = ["BlockKind", "BodyKind", "Law", "Scaling", "ShapeKind", "Status", "Stop"]
+__all__ = [
+    "BlockKind",
+    "BodyKind",
+    "JointKind",
+    "Law",
+    "MotorMode",
+    "RowRole",
+    "Scaling",
+    "ShapeKind",
+    "Status",
+    "Stop",
+]
 
 
 class BodyKind(IntEnum):
@@ -33,6 +44,57 @@ class ShapeKind(IntEnum):
     MESH = 8
     HEIGHT_FIELD = 9
     HALF_SPACE = 10
+
+
+class JointKind(StrEnum):
+    """What a joint leaves free. The axis is z of its frames; b moves against a."""
+
+    FIXED = "fixed"
+    SPHERICAL = "spherical"
+    """Turns about the anchor."""
+    REVOLUTE = "revolute"
+    """Turns about the axis."""
+    PRISMATIC = "prismatic"
+    """Slides along the axis."""
+    CYLINDRICAL = "cylindrical"
+    """Turns about and slides along the axis."""
+    UNIVERSAL = "universal"
+    """Two axes that stay at a right angle: `axis` on a, `second_axis` on b."""
+    PLANAR = "planar"
+    """b slides and turns in the plane across the axis of a."""
+    POINT_ON_PLANE = "point_on_plane"
+    """The anchor of b stays in a's plane across the axis."""
+    DISTANCE = "distance"
+    """The two anchors keep their distance."""
+
+
+class MotorMode(StrEnum):
+    """What a motor prescribes."""
+
+    SPEED = "speed"
+    POSITION = "position"
+    TORQUE = "torque"
+
+
+class RowRole(IntEnum):
+    """What a scalar row of a mechanism does. Up to SPRING rows are eliminated, the others are bounded blocks."""
+
+    RIGID = 0
+    """g = 0"""
+    SPEED = 1
+    """dg/dt = target"""
+    SPRING = 2
+    """Stiffness and damping, implicit."""
+    LOWER = 3
+    """g >= 0"""
+    UPPER = 4
+    """g >= 0 with g = limit - coordinate"""
+    BOUNDED_SPEED = 5
+    """dg/dt = target with at most so much force."""
+    BOUNDED_POSITION = 6
+    """g = 0, rigid or with a stiffness, with at most so much force."""
+    FRICTION = 7
+    """dg/dt = 0 with at most so much force."""
 
 
 class BlockKind(IntEnum):

@@ -37,6 +37,30 @@ class ContactArrays(NamedTuple):
     body_velocity: np.ndarray  # (bodies, 6) scratch: M^-1 D x
 
 
+class ArticulatedArrays(NamedTuple):
+    """The operator N = P^T A^-1 P + E of contacts and bounded rows on jointed bodies.
+
+    Equality rows are in the order of elimination, cluster by cluster; a row has up to four bodies (-1: none) with six
+    numbers each. Bounded rows (limits, motors with a maximum, joint friction) are the blocks after the contacts; only
+    their first component is used.
+    """
+
+    contacts: ContactArrays
+    cluster: np.ndarray  # (clusters + 1,) int64: first equality row of each cluster
+    body: np.ndarray  # (rows, 4) int32
+    jacobian: np.ndarray  # (rows, 24)
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    l_start: np.ndarray  # (rows + 1,) int64: columns of L
+    l_row: np.ndarray  # (..,) int64
+    l_value: np.ndarray  # (..,)
+    inverse_pivot: np.ndarray  # (rows,): 0 for a row that depends on others
+    reaction: np.ndarray  # (rows,) scratch: S^+ G^T v of the last elimination
+    bounded_body: np.ndarray  # (bounded, 4) int32
+    bounded_jacobian: np.ndarray  # (bounded, 24)
+    bounded_weighted: np.ndarray  # (bounded, 24)
+    bounded_compliance: np.ndarray  # (bounded,)
+
+
 class Geometry(NamedTuple):
     """Polytopes, meshes and height fields of a model, pooled; bodies of the same shape share one entry.
 

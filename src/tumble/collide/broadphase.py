@@ -54,7 +54,7 @@ class PairSearch:
         self._scratch = np.zeros(model.body_count)
         self._stir = 0.0
         self._no_scratch = np.zeros(1)
-        self._smallest_margin = 0.05 * float(np.min(model.shape_smallest))
+        self._smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
 
     def place(
         self,

@@ -1,4 +1,8 @@
-"""Coulomb's cone K = {n >= 0, |t| <= mu n}: projection, violation, gap and correction of one block (n, u, w)."""
+"""The set of one block (n, u, w): projection, violation, gap and correction.
+
+mu >= 0: Coulomb's cone {n >= 0, |t| <= mu n}; with mu = 0 a unilateral row. mu < 0: the interval |n| <= -mu of a
+bounded row, whose u and w are zero.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,12 @@ TINY = 1e-300
 
 @formula
 def project(n, u, w, mu):
-    """Nearest point of K. Without branches, so that a loop over it vectorises."""
+    """Nearest point of the set. Without branches, so that a loop over it vectorises."""
     t = math.sqrt(u * u + w * w)
     outside = max(0.0, t - mu * n)
     pn = max(0.0, n + mu * outside / (1.0 + mu * mu))
-    s = min(1.0, mu * pn / max(t, TINY))
+    s = min(1.0, max(0.0, mu) * pn / max(t, TINY))
+    pn = min(max(n, mu), -mu) if mu < 0.0 else pn
     return pn, s * u, s * w
 
 
@@ -29,7 +34,19 @@ def coulomb_shift(u, w, mu):
 def violation(n, u, w, mu, coulomb):
     """delta >= 0, the shift of the normal velocity that makes it feasible for the law."""
     needed = 0.0 if coulomb else mu * math.sqrt(u * u + w * w)
-    return max(0.0, needed - n)
+    return max(0.0, needed - n) if mu >= 0.0 else 0.0
+
+
+@formula
+def interval_gap(n, mu):
+    """What a bounded row adds to the gap: -mu |u_n| (its gap is g u + -mu |u|); zero for cones."""
+    return -mu * abs(n) if mu < 0.0 else 0.0
+
+
+@formula
+def weighted_set(mu, w):
+    """The parameter of the set after impulses are multiplied by w: cones stay, intervals grow."""
+    return mu * w if mu < 0.0 else mu
 
 
 @formula

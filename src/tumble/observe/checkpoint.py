@@ -18,6 +18,7 @@ __all__ = ["Attribute", "read_checkpoint", "replacing", "write_checkpoint"]
 Attribute = str | float | int
 FORMAT = "tumble checkpoint"
 BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
+JOINT_ARRAYS = ("coordinate", "row_impulse")
 MEMORY_ARRAYS = ("uid_a", "uid_b", "feature", "impulse")
 
 
@@ -30,7 +31,7 @@ def write_checkpoint(path: str | Path, state: State, *, attributes: Mapping[str,
         for name, array in arrays.items():
             file[name] = array
         file.attrs.update(
-            format=FORMAT, format_version=1, time=float(state.time), step=int(state.step), sha256=_digest(state, arrays)
+            format=FORMAT, format_version=2, time=float(state.time), step=int(state.step), sha256=_digest(state, arrays)
         )
         attached = file.create_group("attributes")
         for name, value in attributes.items():
@@ -64,7 +65,11 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
                 )
             memory = ContactMemory(*(file[f"memory/{name}"][...] for name in MEMORY_ARRAYS))
             state = State(
-                float(file.attrs["time"]), int(file.attrs["step"]), *(file[name][...] for name in BODY_ARRAYS), memory
+                float(file.attrs["time"]),
+                int(file.attrs["step"]),
+                *(file[name][...] for name in BODY_ARRAYS),
+                memory,
+                *(file[name][...] for name in JOINT_ARRAYS),
             )
             digest = file.attrs["sha256"]
             attributes = plain(file["attributes"].attrs)
@@ -130,7 +135,7 @@ def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
 
 
 def _arrays(state: State) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(state, name) for name in BODY_ARRAYS}
+    arrays = {name: getattr(state, name) for name in BODY_ARRAYS + JOINT_ARRAYS}
     return arrays | {f"memory/{name}": getattr(state.memory, name) for name in MEMORY_ARRAYS}
 
 

@@ -2,7 +2,8 @@
 
 committed (1,), finished (1,)
 frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
-           orientation (f, n, 4); contact_end (f,)
+           orientation (f, n, 4); contact_end (f,); for the e joints, motors and springs of model/joint_names:
+           joint_force, joint_torque (f, e, 3), joint_value, joint_speed, joint_effort (f, e)
 steps/     one column of reports each (r,); frame i ends at row report_end[i]
 contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
 model/     the arrays that a picture needs, and names as JSON
@@ -33,6 +34,7 @@ VERSION = 2
 CHUNK_BYTES = 2**20
 GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
 BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+JOINT_FIELDS = {"joint_force": (3,), "joint_torque": (3,), "joint_value": (), "joint_speed": (), "joint_effort": ()}
 CONTACT_COLUMNS = {
     "body_a": ((), np.int32),
     "body_b": ((), np.int32),
@@ -59,9 +61,10 @@ class StoredModel:
     body_axes: np.ndarray
     geometry: Geometry
     names: tuple[tuple[str, int, int], ...] = ()
+    joint_names: tuple[str, ...] = ()
 
 
-MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name not in ("geometry", "names"))
+MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name not in ("geometry", "names", "joint_names"))
 
 
 def difference(stored: StoredModel, model: Model) -> str | None:
@@ -72,14 +75,15 @@ def difference(stored: StoredModel, model: Model) -> str | None:
     for name in Geometry._fields:
         if not np.array_equal(getattr(stored.geometry, name), getattr(model.geometry, name)):
             return f"geometry.{name}"
-    return None
+    return None if stored.joint_names == tuple(model.joints.names) else "joints"
 
 
 def read_model(group: Any) -> StoredModel:
     """The model in the HDF5 group of a file."""
     names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(group.attrs["names"]))
+    joints = tuple(json.loads(group.attrs.get("joint_names", "[]")))
     geometry = Geometry(*(group[f"geometry/{name}"][...] for name in Geometry._fields))
-    return StoredModel(*(group[name][...] for name in MODEL_ARRAYS), geometry=geometry, names=names)
+    return StoredModel(*(group[name][...] for name in MODEL_ARRAYS), geometry=geometry, names=names, joint_names=joints)
 
 
 def write_model(group: Any, model: Model) -> None:
@@ -87,6 +91,7 @@ def write_model(group: Any, model: Model) -> None:
     for name in MODEL_ARRAYS:
         group[name] = getattr(model, name)
     group.attrs["names"] = json.dumps(model.names)
+    group.attrs["joint_names"] = json.dumps(model.joints.names)
     geometry = group.create_group("geometry")
     for name, array in zip(Geometry._fields, model.geometry):
         packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.nbytes > CHUNK_BYTES else {}
@@ -127,6 +132,10 @@ def create_file(
                     np.float64,
                     (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width),
                 )
+        joints = len(model.joints.elements)
+        if joints:
+            for name, shape in JOINT_FIELDS.items():
+                column(f"frames/{name}", (joints, *shape), np.float64, (16, joints, *shape))
         if "contacts" in fields:
             column("frames/contact_end", (), np.int64, (256,))
             for name, (shape, dtype) in CONTACT_COLUMNS.items():

@@ -24,6 +24,7 @@ from .layout import (
     CONTACT_COLUMNS,
     FORMAT,
     GROUPS,
+    JOINT_FIELDS,
     VERSION,
     StoredModel,
     contact_columns,
@@ -111,11 +112,12 @@ class TrajectoryWriter:
             )
         self._rows.append(row)
 
-    def append_frame(self, state: State, contacts: Any = None) -> None:
+    def append_frame(self, state: State, contacts: Any = None, joints: Any = None) -> None:
         """Write one frame with the pending reports and commit it; a step that is there already is left as it is.
 
         contacts: a mapping or object with body_a, body_b, gap (k,) and point, normal, force (k, 3), where the
-        force [N] is the one on body B in world axes.
+        force [N] is the one on body B in world axes. joints: an object with force, torque (e, 3), value, speed and
+        effort (e,).
         """
         if not self._file:
             raise FileError(
@@ -136,6 +138,9 @@ class TrajectoryWriter:
             "step": state.step,
             "state_sha256": state.sha256().encode(),
         }
+        for name in JOINT_FIELDS:
+            if name in self._frames:
+                values[name] = getattr(joints, name.removeprefix("joint_"))
         ends = {}
         if self._contacts:
             columns = contact_columns(contacts)
@@ -243,6 +248,15 @@ class Trajectory:
             index = self._frame(frame)
             rows = slice(self._end("contact_end", index), self._end("contact_end", index + 1))
             return {name: self._file[f"contacts/{name}"][rows] for name in CONTACT_COLUMNS}
+
+    def joints(self, name: str) -> np.ndarray:
+        """joint_force, joint_torque (frames, e, 3), joint_value, joint_speed or joint_effort (frames, e); the e names
+        are `model.joint_names`."""
+        if name not in JOINT_FIELDS or not self.model.joint_names:
+            known = JOINT_FIELDS if self.model.joint_names else ()
+            raise FileError(message(str(self.path), "must hold what is asked for", repr(name), nearest(name, known)))
+        with self._guard():
+            return self._file[f"frames/{name}"][: self.frames]
 
     @property
     def reports(self) -> dict[str, np.ndarray]:

@@ -11,7 +11,8 @@ from ..backends.base import ContactArrays
 from ..enums import BlockKind
 from ..scene.model import ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
-from .operators import ContactOperator
+from .joints import Joints
+from .operators import ArticulatedOperator, ContactOperator
 
 __all__ = ["ContactTable", "Rows"]
 
@@ -34,8 +35,8 @@ class ContactTable(Protocol):
 class Rows:
     """Buffers of the rows of one model's contacts; they grow with the number of contacts and are reused every step."""
 
-    def __init__(self, model: Model, backend: ModuleType) -> None:
-        self._model, self._backend = model, backend
+    def __init__(self, model: Model, backend: ModuleType, joints: Joints | None = None) -> None:
+        self._model, self._backend, self._joints = model, backend, joints
         n = model.body_count
         self._movable = np.any(model.body_inverse_mass > 0.0, axis=1) | (
             (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1)
@@ -50,7 +51,11 @@ class Rows:
         self._allocate(0)
 
     def _allocate(self, capacity: int) -> None:
+        self._contact_capacity = capacity
+        if self._joints is not None:  # the bounded rows come after the contacts
+            capacity += len(self._joints.model.bounded_rows)
         self._capacity = capacity
+        self._friction = np.zeros(capacity)
         self._frame = np.zeros((9, capacity))
         self._arms = np.zeros((6, capacity))
         self._slot_a = np.zeros(capacity, np.int32)
@@ -71,7 +76,7 @@ class Rows:
         recovery: float,
     ) -> ConeProblem:
         """The cone problem of the step. Its arrays belong to this object and live until the next call."""
-        if contacts.capacity != self._capacity:
+        if contacts.capacity != self._contact_capacity:
             self._allocate(contacts.capacity)
         b, c = self._backend, contacts
         b.fill_entries(
@@ -112,6 +117,8 @@ class Rows:
             inverse_inertia,
             self._body_velocity,
         )
+        if self._joints is not None:
+            return self._articulated(contacts, arrays, h)
         if self._operator is None:
             self._operator = ContactOperator(arrays, b)
         else:
@@ -123,6 +130,28 @@ class Rows:
         self._operator.diagonal_blocks(diagonal)
         if self._any_locked:
             b.free_frozen_rows(c.count, diagonal, self._bias)
+        return problem
+
+    def _articulated(self, contacts: ContactTable, arrays: ContactArrays, h: float) -> ConeProblem:
+        """The problem of contacts and bounded rows on jointed bodies."""
+        joints, b, n = self._joints, self._backend, contacts.count
+        count = n + len(joints.active)
+        whole = joints.arrays(arrays)
+        self._friction[:n] = contacts.friction[:n]
+        self._friction[n:count] = joints.bound
+        self._bias[:, n:count] = 0.0
+        self._bias[0, n:count] = joints.bias
+        diagonal = self._scratch.setdefault("joint_diagonal", np.zeros((6, self._capacity)))
+        b.contact_diagonal(
+            n, arrays.body_a, arrays.body_b, arrays.frame, arrays.arms, arrays.inverse_mass, arrays.inverse_inertia,
+            diagonal,
+        )  # fmt: skip
+        joints.diagonal(whole, diagonal)
+        operator = ArticulatedOperator(whole, b, diagonal)
+        group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
+        problem = ConeProblem(group, self._bias, operator, h, self._scratch)
+        if self._any_locked:
+            b.free_frozen_rows(n, diagonal, self._bias)
         return problem
 
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:

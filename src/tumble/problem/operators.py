@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.base import ContactArrays, MatrixArrays
+from ..backends.base import ArticulatedArrays, ContactArrays, MatrixArrays
 from ..errors import ProblemError, message
 
-__all__ = ["ContactOperator", "DelassusOperator", "MatrixOperator"]
+__all__ = ["ArticulatedOperator", "ContactOperator", "DelassusOperator", "MatrixOperator"]
 
 
 class DelassusOperator(Protocol):
@@ -109,6 +109,82 @@ class ContactOperator:
         """See `DelassusOperator`."""
         d = self.jacobian()
         return (d @ self.inverse_mass() @ d.T).tocsr()
+
+
+class ArticulatedOperator:
+    """N of contacts and bounded rows on jointed bodies: the joints are eliminated within each product."""
+
+    dim = 3
+
+    def __init__(self, arrays: ArticulatedArrays, backend: ModuleType, diagonal: np.ndarray) -> None:
+        self.arrays, self.backend, self._diagonal = arrays, backend, diagonal
+        self._contacts = ContactOperator(arrays.contacts, backend)
+
+    @property
+    def count(self) -> int:
+        """Contacts and bounded rows."""
+        return self.arrays.contacts.count + len(self.arrays.bounded_body)
+
+    def product(self, x: np.ndarray, out: np.ndarray) -> None:
+        """out = N x."""
+        self.backend.articulated_product(self.arrays, x, out)
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        """A^-1 P x (bodies, 6), the joints' answer included; the array is reused by the next product."""
+        self.backend.articulated_velocity(self.arrays, x)
+        return self.arrays.contacts.body_velocity
+
+    def relative(self, velocity: np.ndarray, out: np.ndarray) -> None:
+        """out = P^T v for body velocities (bodies, 6)."""
+        self.backend.articulated_rows(self.arrays, velocity, out)
+
+    def diagonal_blocks(self, out: np.ndarray) -> None:
+        """See `DelassusOperator`. Exact for bounded rows and on clusters of up to 300 joint rows, else without the
+        joints (an upper bound)."""
+        out[:] = self._diagonal
+
+    def scaled(self, scale: np.ndarray) -> ArticulatedOperator:
+        """See `DelassusOperator`."""
+        a, n = self.arrays, self.arrays.contacts.count
+        s = scale[0, n : n + len(a.bounded_body), None]
+        frames = self._contacts.scaled(scale).arrays
+        arrays = a._replace(
+            contacts=frames,
+            bounded_jacobian=s * a.bounded_jacobian,
+            bounded_weighted=s * a.bounded_weighted,
+            bounded_compliance=s[:, 0] ** 2 * a.bounded_compliance,
+        )
+        return ArticulatedOperator(arrays, self.backend, self._diagonal)
+
+    def to_sparse(self) -> sp.csr_matrix:
+        """See `DelassusOperator`. Dense inside: for tests and small problems."""
+        a = self.arrays
+        bounded = np.zeros((3 * len(a.bounded_body), 6 * len(a.contacts.inverse_mass)))
+        bounded[::3] = _dense_rows(a.bounded_body, a.bounded_jacobian, len(a.contacts.inverse_mass))
+        g = _dense_rows(a.body, a.jacobian, len(a.contacts.inverse_mass))
+        p = np.vstack([self._contacts.jacobian().toarray(), bounded])
+        inverse = self._contacts.inverse_mass().toarray()
+        extra = np.zeros(len(p))
+        extra[3 * a.contacts.count :: 3] = a.bounded_compliance
+        full = p @ inverse @ p.T + np.diag(extra)
+        if len(g):
+            unit = np.eye(len(g))
+            answer = np.empty_like(unit)
+            for k in range(len(g)):
+                column = unit[k].copy()
+                self.backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
+                answer[:, k] = column
+            full -= p @ inverse @ g.T @ answer @ g @ inverse @ p.T
+        return sp.csr_matrix(0.5 * (full + full.T))
+
+
+def _dense_rows(body: np.ndarray, jacobian: np.ndarray, bodies: int) -> np.ndarray:
+    """Rows with up to four bodies as a matrix (rows, 6 bodies)."""
+    out = np.zeros((len(body), bodies, 6))
+    for side in range(body.shape[1]):
+        has = np.flatnonzero(body[:, side] >= 0)
+        np.add.at(out, (has, body[has, side]), jacobian[has, 6 * side : 6 * side + 6])
+    return out.reshape(len(body), -1)
 
 
 class MatrixOperator:

@@ -128,7 +128,7 @@ def body_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray]:
         "body_torque": _stack(b.torque for b in batches),
         "body_group": _each(batches, "group", np.uint32),
         "body_mask": _each(batches, "mask", np.uint32),
-        "body_size": _stack(np.broadcast_to(b.smallest.min(axis=1), b.count) for b in batches),
+        "body_size": _stack(np.broadcast_to(b.smallest.min(axis=1, initial=np.inf), b.count) for b in batches),
     }
 
 
@@ -163,10 +163,12 @@ def shape_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray | Geometry]:
             "parameters": _parameters(b, entry, geometry),
             "geometry": np.tile(entry, b.count),
             "position": np.tile(
-                rotation.rotate(inverse, np.array([p.position for p in b.shapes]) - b.center), (b.count, 1)
+                rotation.rotate(inverse, np.array([p.position for p in b.shapes], float).reshape(-1, 3) - b.center),
+                (b.count, 1),
             ),
             "orientation": np.tile(
-                rotation.multiply(inverse, np.array([p.orientation for p in b.shapes])), (b.count, 1)
+                rotation.multiply(inverse, np.array([p.orientation for p in b.shapes], float).reshape(-1, 4)),
+                (b.count, 1),
             ),
             "material": np.tile(b.material, b.count),
             "bound": np.broadcast_to(b.bound, (b.count, k)).ravel(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,12 +25,15 @@ from .batch import (
 )
 from .mass import mass_properties
 from .materials import Material, MaterialTable
+from .mechanism import Mechanism
 from .model import ForceCallback, Model
 from .motion import Motion
 from .shapes import Box, Placed, Sphere, as_placed
 
 if TYPE_CHECKING:
     from ..sim.query import ContactPoints
+    from .urdf import UrdfRobot
+    from .urdf_meshes import PackagePaths
 
 __all__ = ["SceneBuilder"]
 
@@ -37,16 +41,18 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_BODIES = 2**31 - 1
 
 
-class SceneBuilder:
-    """Collects materials, bodies and forces.
+class SceneBuilder(Mechanism):
+    """Collects materials, bodies, joints and forces.
 
     gravity: acceleration (3,) [m/s^2]; the default points down the z axis with 9.81 m/s^2.
     """
 
     def __init__(self, *, gravity: Sequence[float] = STANDARD_GRAVITY) -> None:
+        super().__init__()
         self._gravity = checks.vector("SceneBuilder.gravity", gravity)
         self._materials = MaterialTable()
         self._batches: list[Batch] = []
+        self._starts: list[int] = []
         self._names: dict[str, tuple[int, int]] = {}
         self._excluded: set[tuple[int, int]] = set()
         self._forces: list[ForceCallback] = []
@@ -71,6 +77,7 @@ class SceneBuilder:
         mass: float | None = None,
         density: float | None = None,
         inertia: Any = None,
+        center: Sequence[float] | None = None,
         material: Material | str | Sequence[Material | str] | None = None,
         position: Sequence[float] = (0.0, 0.0, 0.0),
         orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
@@ -85,14 +92,16 @@ class SceneBuilder:
     ) -> int:
         """A dynamic body; returns its index.
 
-        shapes: a shape, a `Placed` one or several. mass [kg] or density [kg/m^3]; inertia as in `mass_properties`.
+        shapes: a shape, a `Placed` one or several; None: a body that touches nothing, with mass and inertia. mass [kg]
+        or density [kg/m^3]; inertia as in `mass_properties`; center: of mass in the body's frame [m], if not that of
+        the shapes (needs mass and inertia).
         position and orientation are those of the body's frame; velocity [m/s] is that of the centre of mass and
         angular_velocity [rad/s], force [N], torque [N m] are in world axes. locked: any of x, y, z, rx, ry, rz
         (world axes). group and mask are bits: two bodies collide when each is in a group the other's mask holds.
         """
         where = self._label("add_body", name)
-        placed = as_placed(where, shapes)
-        properties = mass_properties(where, placed, mass=mass, density=density, inertia=inertia)
+        placed = () if shapes is None else as_placed(where, shapes)
+        properties = mass_properties(where, placed, mass=mass, density=density, inertia=inertia, center=center)
         return self._add(
             where,
             placed,
@@ -346,6 +355,47 @@ class SceneBuilder:
             smallest=0.5 * edges.min(axis=1)[:, None],
         )
 
+    # ------------------------------------------------------------------ robots
+
+    def add_urdf(
+        self,
+        path: str | Path,
+        *,
+        position: Sequence[float] = (0.0, 0.0, 0.0),
+        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        fixed: bool = False,
+        values: Mapping[str, float] | None = None,
+        motors: str | Mapping[str, str] | None = None,
+        self_collision: bool = False,
+        material: Material | str | None = None,
+        package_paths: PackagePaths = None,
+        prefix: str = "",
+    ) -> UrdfRobot:
+        """A robot from a URDF file (the extra `tumble[urdf]`); says what was read and what was ignored.
+
+        position [m], orientation: of the root link's frame; fixed: the root never moves. values: {joint: value} at the
+        start [rad or m], else the value nearest to zero within the limits. motors: "hold", "speed" or "torque" for all
+        joints, or {joint: mode}; the file's effort is the largest torque or force. Links of the robot do not collide
+        with each other; with self_collision=True all but neighbours do. material: of all its shapes. package_paths:
+        {package: folder} or folders in which `package://` names are sought. prefix: put before all names.
+        Rules: `docs/robots.md`.
+        """
+        from .urdf import add_urdf
+
+        return add_urdf(
+            self,
+            path,
+            position=position,
+            orientation=orientation,
+            fixed=fixed,
+            values=values,
+            motors=motors,
+            self_collision=self_collision,
+            material=material,
+            package_paths=package_paths,
+            prefix=prefix,
+        )
+
     # ------------------------------------------------------------------ the rest
 
     def exclude_pair(self, a: int | str, b: int | str) -> None:
@@ -395,6 +445,7 @@ class SceneBuilder:
             names=tuple((name, first, count) for name, (first, count) in self._names.items()),
             motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},
             forces=tuple(self._forces),
+            joints=self._joint_model(),
             initial=initial_state(self._batches),
         )
 
@@ -450,7 +501,9 @@ class SceneBuilder:
             group=bits(where + ".group", group),
             mask=bits(where + ".mask", mask),
             shapes=shapes,
-            parameters=np.array([[p.shape.parameters for p in shapes]]) if parameters is None else parameters,
+            parameters=np.array([p.shape.parameters for p in shapes], float).reshape(1, -1, 4)
+            if parameters is None
+            else parameters,
             bound=np.array([[p.shape.bound for p in shapes]]) if bound is None else bound,
             smallest=np.array([[p.shape.smallest for p in shapes]]) if smallest is None else smallest,
             material=self._materials.of_shapes(where, material, len(shapes)),
@@ -461,9 +514,24 @@ class SceneBuilder:
             batch.angular_velocity[:, batch.locked[3:]] = 0.0
         first = self._count
         self._batches.append(batch)
+        self._starts.append(first)
         self._names[name] = (first, count)
         self._count += count
         return range(first, self._count)
+
+    def _add_ground(self) -> int:
+        """A static body without shapes, for joints to the world."""
+        name = "ground" if "ground" not in self._names else None
+        return self._add(
+            "ground",
+            (),
+            BodyKind.STATIC,
+            1,
+            name=name,
+            material=None,
+            position=(0.0, 0.0, 0.0),
+            orientation=(1.0, 0.0, 0.0, 0.0),
+        )[0]
 
     @staticmethod
     def _surfaces(where: str, shapes: Any) -> tuple[Placed, ...]:

@@ -22,6 +22,7 @@ from ..options import StepOptions
 from . import fill, rotation
 from .builder import STANDARD_GRAVITY, SceneBuilder
 from .materials import Material
+from .mechanism_tables import mechanism_adders
 from .model import Model
 from .motion import Oscillation
 from .schema import schema, validated
@@ -131,6 +132,7 @@ def _load_toml(path: Path, text: str) -> LoadedScene:
         "spheres": functools.partial(_add_spheres, builder),
         "boxes": functools.partial(_add_boxes, builder),
         "bodies": functools.partial(_add_bodies, builder, reader),
+        **mechanism_adders(builder, path.parent, _turn),
         "exclude": builder.exclude_pair,
     }
     for table, add in adders.items():
@@ -149,7 +151,8 @@ def _add_container(builder: SceneBuilder, **row: Any) -> None:
 
 def _add_body(builder: SceneBuilder, reader: ShapeReader, *, kind: str = "dynamic", **row: Any) -> None:
     add = getattr(builder, "add_body" if kind == "dynamic" else f"add_{kind}")
-    shapes = _shapes(builder, reader, row)
+    bare = kind == "dynamic" and "inertia" in row and "shape" not in row and "shapes" not in row
+    shapes = None if bare else _shapes(builder, reader, row)
     row = _turn(row)
     allowed = inspect.signature(add).parameters
     for key in row:

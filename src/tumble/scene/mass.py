@@ -32,12 +32,15 @@ def mass_properties(
     mass: float | None,
     density: float | None,
     inertia: object = None,
+    center: object = None,
 ) -> MassProperties:
     """From a density [kg/m^3] or a mass [kg] spread evenly over the shapes (where shapes overlap, both count).
 
     inertia: principal moments (3,) or a tensor (3, 3) about the centre of mass in the user's axes [kg m^2]; it
-    replaces the computed one and needs `mass`.
+    replaces the computed one and needs `mass`. center: of mass (3,) in place of the computed one; needs both.
     """
+    if not shapes or center is not None:
+        return _given_properties(where, shapes, mass, density, inertia, center)
     if (mass is None) == (density is None):
         raise SceneError(
             message(
@@ -67,6 +70,26 @@ def mass_properties(
             tensor += m * (turn @ p.shape.unit_inertia @ turn.T + arm @ arm * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
     return MassProperties(total, center, moments, axes)
+
+
+def _given_properties(
+    where: str, shapes: Sequence[Placed], mass: float | None, density: float | None, inertia: object, center: object
+) -> MassProperties:
+    """Everything from the user: a body without shapes, or with a centre of mass of its own."""
+    if mass is None or inertia is None or density is not None:
+        raise SceneError(
+            message(
+                where,
+                "needs mass and inertia" + ("" if shapes else ", since it has no shapes"),
+                f"mass={mass}, density={density}, inertia={inertia}",
+                "Give both, or shapes with a density.",
+            )
+        )
+    for p in shapes:
+        p.shape.check_use(where, dynamic=True)
+    total = checks.number(where + ".mass", mass, above=0.0, unit="kg", error=SceneError)
+    at = np.zeros(3) if center is None else checks.array(where + ".center", center, (3,))
+    return MassProperties(total, at, *principal_axes(_given_inertia(where, inertia)))
 
 
 def principal_axes(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ METRES = {
     "foot": 0.3048,
     "yard": 0.9144,
 }
-SUFFIXES = (".stl", ".obj", ".ply", ".glb", ".gltf")
+SUFFIXES = (".stl", ".obj", ".ply", ".glb", ".gltf", ".dae")
 
 
 def read_mesh(path: str | Path, scale: float, unit: str | None, *, clean: bool, cavity: bool) -> Mesh:
@@ -63,6 +64,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise FileError(message(str(path), "must hold a mesh", "an empty file", "Export it again."))
     if path.suffix.lower() == ".stl" and not head.lstrip().lower().startswith(b"solid"):
         _check_stl(path, head, size)
+    own = _collada_unit(path) if path.suffix.lower() == ".dae" else 1.0
     import trimesh
 
     try:
@@ -79,7 +81,19 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         ) from cause
     if len(triangles) == 0:
         raise FileError(message(str(path), "must hold triangles", "none", "Export the surface as triangles."))
-    return vertices, triangles
+    return vertices * own, triangles
+
+
+def _collada_unit(path: Path) -> float:
+    """Metres in the unit that a COLLADA file names; trimesh needs another package to read it."""
+    try:
+        import collada  # noqa: F401
+    except ImportError as cause:
+        raise FileError(
+            message(str(path), "needs the package pycollada", "not installed", "Run pip install 'tumble[urdf]'.")
+        ) from cause
+    found = re.search(rb"<unit\b[^>]*\bmeter\s*=\s*[\"']([-+.\deE]+)[\"']", path.read_bytes())
+    return float(found[1]) if found else 1.0
 
 
 def _check_stl(path: Path, head: bytes, size: int) -> None:

@@ -69,7 +69,7 @@ class Mesh(Shape):
     def load(
         cls, path: str | Path, scale: float = 1.0, unit: str | None = None, *, clean: bool = False, cavity: bool = False
     ) -> Mesh:
-        """Read an STL, OBJ, PLY, GLB or glTF file; the parts of a scene are put where they belong.
+        """Read an STL, OBJ, PLY, GLB, glTF or COLLADA file; the parts of a scene are put where they belong.
 
         Numbers in the file are metres unless `unit` names another unit ("mm", "cm", "inch", ...); scale multiplies
         them once more. clean: drop triangles without area, as in `cleaned`. Axes stay as they are in the file.

@@ -14,6 +14,7 @@ from ..backends.base import Geometry
 from ..checks import nearest
 from ..errors import SceneError, message
 from . import rotation
+from .joint_model import JointModel
 from .materials import Material
 from .motion import Motion
 
@@ -70,6 +71,10 @@ class State:
     spin: np.ndarray
     """(n, 3) angular velocity in principal body axes [rad/s]"""
     memory: ContactMemory = field(default_factory=ContactMemory.empty)
+    coordinate: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(c,) coordinates of the joints [m or rad]; angles count whole turns"""
+    row_impulse: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(r,) impulses of all joint rows in the last step [N s or N m s]"""
 
     def copy(self) -> State:
         """An independent copy."""
@@ -81,6 +86,8 @@ class State:
             self.velocity.copy(),
             self.spin.copy(),
             self.memory.copy(),
+            self.coordinate.copy(),
+            self.row_impulse.copy(),
         )
 
     def sha256(self) -> str:
@@ -157,6 +164,7 @@ class Model:
     motions: Mapping[int, Motion]
     """Prescribed motion of a kinematic body, by index"""
     forces: tuple[ForceCallback, ...]
+    joints: JointModel
     initial: State
 
     def __post_init__(self) -> None:

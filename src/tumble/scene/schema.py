@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from .. import checks
 from ..enums import Law, Scaling, Stop
 from ..errors import SceneError, message
+from .mechanism_tables import mechanism_tables
 
 __all__ = ["schema", "validated"]
 
@@ -96,6 +97,7 @@ def schema() -> types.SimpleNamespace:
         mass=float,
         density=float,
         inertia=vector | some(vector, 3),
+        center=vector,
         position=vector,
         velocity=vector,
         angular_velocity=vector,
@@ -167,6 +169,7 @@ def schema() -> types.SimpleNamespace:
         boxes=list[boxes],
         bodies=list[bodies],
         exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))],
+        **mechanism_tables(table, some, turned),
         step=step,
         solver=solver,
         run=table("Run", **run),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..scene.model import Model
-from .stepper import StepResult
+from .stepper import StepResult, contact_arrays
 
 __all__ = ["ContactForces"]
 
@@ -73,7 +73,7 @@ class ContactForces:
 def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces:
     """Copies out of a step's buffers."""
     c, k = result.contacts, result.contacts.count
-    arrays = result.problem.operator.arrays
+    arrays = contact_arrays(result.problem)
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
     impulse = np.einsum("rdk,rk->kd", frame, result.solution.impulse[:, :k])
     return ContactForces(

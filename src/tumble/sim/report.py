@@ -43,8 +43,16 @@ class StepReport:
     """Of forces and torques other than gravity [J]"""
     work_driven: float
     """Put in by bodies of prescribed motion [J]"""
+    work_joints: float
+    """Of joints, motors, springs and joint friction on dynamic bodies [J]"""
     energy_defect: float
     """Change of kinetic and potential energy minus all works: what the scheme itself makes, O(h) in sum [J]"""
+    joint_drift: float
+    """Largest violation of a rigid joint row at the end of the step [m or rad]"""
+    joint_drift_before: float
+    """The same before the projection"""
+    redundant_rows: int
+    """Joint rows that depend on others"""
     largest_overlap: float
     """At the start of the step [m]"""
     largest_speed: float

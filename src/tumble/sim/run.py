@@ -18,6 +18,7 @@ from ..observe.trajectory import Trajectory, TrajectoryWriter
 from ..options import Save
 from ..version import __version__
 from .report import REPORT_COLUMNS, StepReport, report_row
+from .stepper import contact_arrays
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -199,7 +200,7 @@ def _frame(sim: Simulation, writer: TrajectoryWriter, save: Save, *, last: bool)
     contacts = None
     if "contacts" in save.fields and sim.last is not None:
         contacts = sim.contact_forces()
-    writer.append_frame(sim.state, contacts)
+    writer.append_frame(sim.state, contacts, sim.joint_reactions() if len(sim.model.joints.elements) else None)
     if last or writer.frames % save.checkpoint_every == 0:
         sim.save_checkpoint(checkpoint_path(save.path))
 
@@ -213,15 +214,16 @@ def dump_failure(sim: Simulation, path: Path) -> Path:
     result = sim.last
     if result is not None:
         k = result.contacts.count
+        arrays = contact_arrays(result.problem)
         with h5py.File(out, "a") as file:
             group = file.create_group("problem")
             group["body_a"], group["body_b"] = result.contacts.body_a[:k], result.contacts.body_b[:k]
             group["gap"], group["friction"] = result.contacts.gap[:k], result.contacts.friction[:k]
             group["bias"], group["impulse"] = result.problem.bias[:, :k], result.solution.impulse[:, :k]
-            group["frame"] = result.problem.operator.arrays.frame[:, :k]
-            group["arms"] = result.problem.operator.arrays.arms[:, :k]
-            group["inverse_mass"] = result.problem.operator.arrays.inverse_mass
-            group["inverse_inertia"] = result.problem.operator.arrays.inverse_inertia
+            group["frame"] = arrays.frame[:, :k]
+            group["arms"] = arrays.arms[:, :k]
+            group["inverse_mass"] = arrays.inverse_mass
+            group["inverse_inertia"] = arrays.inverse_inertia
     return out
 
 

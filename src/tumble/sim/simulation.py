@@ -25,9 +25,11 @@ from ..scene.model import Model, State
 from ..scene.shapes import HalfSpace, Sphere
 from ..solve.apgd import SolverAPGD
 from ..solve.base import IterativeSolver, Solver
+from .assembly import Assembly, assemble
 from .events import TouchEvents, touch_events
 from .forces import ContactForces, contact_forces
 from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
+from .reactions import JointReactions, joint_reactions
 from .report import StepReport
 from .run import RunResult, run
 from .stepper import StepResult, Workspace, step
@@ -80,6 +82,11 @@ class Simulation:
         self.threads = _threads(threads)
         self.state = model.initial.copy()
         self._work = Workspace(model, backend)
+        self.assembly: Assembly | None = None
+        """What closing the joints took before the first step; None without joints"""
+        if self._work.joints is not None:
+            work = self._work
+            self.assembly = assemble(model, work.joints, self.state, options.dt, work.inverse_inertia)
         self._safe = self.state.copy()
         self._size = model.shape_count
         self._warned: set[str] = set()
@@ -271,6 +278,38 @@ class Simulation:
 
     # ------------------------------------------------------------------ watchdogs
 
+    # ------------------------------------------------------------------ joints
+
+    def joint_reactions(self, frame: str = "world") -> JointReactions:
+        """Forces of joints, motors and springs in the last step; `reactions["hinge"]` is one of them.
+
+        frame: "world", or "joint" for the axes of the joint (the third is its axis). Zero before the first step.
+        """
+        self._needs_joints("joint_reactions")
+        return joint_reactions(self._work.joints, self.state, self.options.dt, frame)
+
+    def joint_values(self) -> dict[str, float]:
+        """Turn [rad], slide or length [m] of every joint, motor and spring that has one; zero as the scene began."""
+        self._needs_joints("joint_values")
+        out = {}
+        for e in self.model.joints.elements:
+            for suffix, c in (("", e.turn), (".slide" if e.turn >= 0 else "", e.slide)):
+                if c >= 0:
+                    out[e.name + suffix] = float(self.state.coordinate[c])
+        return out
+
+    def set_target(self, motor: str, target: Any) -> None:
+        """A new target, a number or a function of the time, for a motor."""
+        self._needs_joints("set_target")
+        k = self.model.joints.motor(motor)
+        if not callable(target):
+            target = checks.number(f"set_target('{motor}')", target)
+        self._work.joints.targets[k] = target
+
+    def _needs_joints(self, where: str) -> None:
+        if self._work.joints is None:
+            raise OptionsError(message(where, "needs a scene with joints", "none", "Use SceneBuilder.add_joint."))
+
     # ------------------------------------------------------------------ geometry
 
     def contacts(self, *, margin: float = 0.0) -> ContactPoints:
@@ -298,6 +337,7 @@ class Simulation:
         for field in ("position", "orientation", "velocity", "spin"):
             np.copyto(getattr(k, field), getattr(s, field))
         k.time, k.step, k.memory = s.time, s.step, s.memory
+        k.coordinate, k.row_impulse = s.coordinate, s.row_impulse
 
     def _check(self, result: StepResult) -> None:
         report = result.report

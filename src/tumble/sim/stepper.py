@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import BODY_BLOCK, blocks
+from ..backends.base import BODY_BLOCK, ContactArrays, blocks
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -20,6 +20,7 @@ from ..errors import BlowUpError, SceneError, message
 from ..options import StepOptions
 from ..problem.assemble import Rows
 from ..problem.cone_problem import ConeProblem
+from ..problem.joints import Joints
 from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
@@ -61,7 +62,9 @@ class Workspace:
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
         self.contacts = Contacts()
-        self.rows = Rows(model, backend)
+        has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
+        self.joints = Joints(model, backend) if has_joints else None
+        self.rows = Rows(model, backend, self.joints)
         self.has_kinematic = bool(np.any(model.body_kind == BodyKind.KINEMATIC))
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -94,6 +97,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             work.before,
             work.free,
         )
+        if work.joints is not None:
+            work.joints.prepare(state, h, work.inverse_inertia, work.free)
     with _Timer(seconds, "place"):
         work.pairs.place(state.position, state.orientation, work.matrix, work.free, h, margin)
     with _Timer(seconds, "broad"):
@@ -107,10 +112,16 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             warm = work.rows.warm_start(contacts, state.memory, guess)
         else:
             guess[:], warm = 0.0, 0
+        if work.joints is not None:
+            bounded = slice(contacts.count, problem.count)
+            guess[:, bounded] = 0.0
+            if options.warm_start:
+                guess[0, bounded] = state.row_impulse[work.joints.active]
     with _Timer(seconds, "solve"):
         solution = solver.solve(problem, law=options.law, guess=guess)
     with _Timer(seconds, "advance"):
         change = problem.operator.velocity(solution.impulse)
+        work_joints = _joint_step(state, contacts, problem, solution, work, change, h) if work.joints else 0.0
         work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, solution, work, change)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         sums = backend.advance(
@@ -136,11 +147,14 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
         state.memory = work.rows.remember(contacts, solution.impulse)
+        if work.joints is not None:
+            state.coordinate = work.joints.coordinates(state, work.joints._trial_jacobian)
+            state.row_impulse = work.joints.impulse.copy()
         state.step += 1
         state.time += h
 
     r = solution.residuals
-    defect = sums[1] + sums[3] - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven
+    defect = sums[1] + sums[3] - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven - work_joints
     report = StepReport(
         step=state.step,
         time=state.time,
@@ -159,7 +173,11 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         work_friction=work_friction,
         work_external=float(sums[4]),
         work_driven=work_driven,
+        work_joints=work_joints,
         energy_defect=float(defect),
+        joint_drift=work.joints.drift if work.joints else 0.0,
+        joint_drift_before=work.joints.drift_before if work.joints else 0.0,
+        redundant_rows=work.joints.redundant if work.joints else 0,
         largest_overlap=overlap,
         largest_speed=float(sums[5]),
         warm_started=warm,
@@ -229,6 +247,24 @@ def _prescribed_motion(model: Model, state: State, h: float, work: Workspace) ->
         work.next_pose[body] = (position, orientation)
 
 
+def _joint_step(
+    state: State,
+    contacts: Contacts,
+    problem: ConeProblem,
+    solution: Solution,
+    work: Workspace,
+    change: np.ndarray,
+    h: float,
+) -> float:
+    """Reactions of the joints and the projection onto them (into `change`); returns the joints' work [J]."""
+    joints = work.joints
+    joints.take_reactions(solution.impulse[0, contacts.count : problem.count])
+    np.add(work.free, change, out=work.velocity)
+    joints.project(state, work.matrix, work.velocity, h, work.next_pose)
+    np.subtract(work.velocity, work.free, out=change)
+    return joints.work_done(work.before, work.velocity)
+
+
 def _contact_work(
     model: Model, contacts: Contacts, problem: ConeProblem, solution: Solution, work: Workspace, change: np.ndarray
 ) -> tuple[float, float, float]:
@@ -241,18 +277,25 @@ def _contact_work(
     problem.operator.relative(work.velocity, after)
     normal, friction = work.backend.contact_work(contacts.count, solution.impulse, after, before)
     driven = 0.0
+    arrays = contact_arrays(problem)
     if work.has_kinematic:
         driven = work.backend.driven_work(
             contacts.count,
             model.body_kind,
             contacts.body_a,
             contacts.body_b,
-            problem.operator.arrays.frame,
-            problem.operator.arrays.arms,
+            arrays.frame,
+            arrays.arms,
             solution.impulse,
             work.free,
         )
     return float(normal), float(friction), float(driven)
+
+
+def contact_arrays(problem: ConeProblem) -> ContactArrays:
+    """Frames and arms of the contacts of a step."""
+    arrays = problem.operator.arrays
+    return arrays.contacts if hasattr(arrays, "contacts") else arrays
 
 
 class _Timer:

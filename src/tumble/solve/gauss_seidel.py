@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
-from ..errors import OptionsError, message
+from ..errors import OptionsError, ProblemError, message
+from ..problem.operators import ArticulatedOperator
 from .base import IterativeSolver, ScaledProblem
 
 __all__ = ["SolverGaussSeidel"]
@@ -33,6 +34,15 @@ class SolverGaussSeidel(IterativeSolver):
             raise OptionsError(message(where, "must be < 2", self.omega, "1 is plain Gauss-Seidel."))
 
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+        if isinstance(scaled.operator, ArticulatedOperator):
+            raise ProblemError(
+                message(
+                    type(self).__name__,
+                    "cannot take jointed bodies",
+                    "joints are eliminated in the product, and a sweep has none",
+                    "Use SolverAPGD or SolverBarzilaiBorwein.",
+                )
+            )
         step = scaled.problem.buffer("step", scaled.bias.shape[1])
         scaled.backend.block_steps(scaled.count, scaled.diagonal, scaled.scale, step)
         step *= self.omega

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import coulomb_shift, natural_map, violation
+from ...kernels.cones import coulomb_shift, interval_gap, natural_map, violation, weighted_set
 from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK, Measure
 
@@ -28,7 +28,7 @@ def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
         rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
         un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
         s = coulomb_shift(ut, uw, m) if coulomb else 0.0
-        nat += natural_map(gn, gu, gw, un + s, ut, uw, m)
+        nat += natural_map(gn, gu, gw, un + s, ut, uw, weighted_set(m, w))
         rr += rn * rn + ru * ru + rw * rw
         gg += gn * gn + gu * gu + gw * gw
         uu += un * un + ut * ut + uw * uw
@@ -90,7 +90,7 @@ def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
         s = coulomb_shift(ut, uw, m) if coulomb else 0.0
         a = un + s
         v = 1.0 / w
-        nat += natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, m)
+        nat += natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, weighted_set(m, w))
         eq += natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m)
         cla += natural_map(gn, gu, gw, a, ut, uw, m)
         r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
@@ -101,12 +101,12 @@ def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
         gg += w * w * g2
         uu += v * v * u2
         d = violation(un, ut, uw, m, coulomb)
-        gap += gn * (a + d) + gu * ut + gw * uw
+        gap += gn * (a + d) + gu * ut + gw * uw + interval_gap(un, m)
         obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
         dmax = max(dmax, d)
         dhat = max(dhat, v * d)
-        comp = max(comp, abs(gn * un))
-        pen = max(pen, -un)
+        comp = max(comp, abs(gn * un) if m >= 0.0 else 0.0)
+        pen = max(pen, -un if m >= 0.0 else 0.0)
     partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
     partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
     partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
@@ -169,8 +169,9 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
     """Largest delta_i + mu_i sqrt(lambda_max(N_TT)) sqrt(gap): how far the certificate's problem lies [m/s]."""
     worst = 0.0
     for c in range(count):
-        d = max(0.0, -(nx[0, c] + bias[0, c]))
-        worst = max(worst, d + mu[c] * tangential[c] * root_gap)
+        if mu[c] >= 0.0:
+            d = max(0.0, -(nx[0, c] + bias[0, c]))
+            worst = max(worst, d + mu[c] * tangential[c] * root_gap)
     return worst
 
 

@@ -155,6 +155,10 @@ def product(op, x, out):
     """out = N x for any operator (plain Python form; compiled code takes the overload below)."""
     if isinstance(op, ContactArrays):
         contact_product(op, x, out)
+    elif hasattr(op, "cluster"):
+        from .joints import articulated_product
+
+        articulated_product(op, x, out)
     else:
         matrix_product(op, x, out)
 

@@ -239,10 +239,10 @@ def remember(count, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
 
 @loop
 def scale_rows(count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
-    """Bias, friction and starting impulses of the scaled problem: S r, mu s_n / s_t, S^-1 guess."""
+    """Bias, sets and starting impulses of the scaled problem: S r, mu s_n / s_t (bounds / s_n), S^-1 guess."""
     for c in range(count):
         sn, st = scale[0, c], scale[1, c]
-        scaled_mu[c] = mu[c] * sn / st
+        scaled_mu[c] = mu[c] * sn / st if mu[c] >= 0.0 else mu[c] / sn
         scaled_bias[0, c] = sn * bias[0, c]
         scaled_bias[1, c], scaled_bias[2, c] = st * bias[1, c], st * bias[2, c]
         x[0, c] = guess[0, c] / sn

@@ -1,0 +1,391 @@
+"""Joints: coordinates, rows, the factor of their system, and the operator of contacts on jointed bodies.
+
+Equality rows (joints, springs, motors without a limit) are eliminated: between the two halves of a product the bodies'
+velocities are corrected by v -= M^-1 G (G^T M^-1 G + E)^+ G^T v. The system falls into clusters of jointed bodies, each
+with a sparse LDL^T whose pattern is known from the model; rows that depend on others get a zero pivot and are dropped.
+A body belongs to one cluster only, so clusters can go in parallel.
+"""
+
+from __future__ import annotations
+
+from numba import types
+from numba.extending import overload
+
+from ...kernels.jit import formula, loop, parallel_loop, prange
+from ...kernels.joints import coordinate
+from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply
+from ...kernels.motion import turn
+from ..base import ArticulatedArrays
+from .motion import row3, row4, row9
+from .operators import gather, lay_down, product, read_rows
+
+SIDES = 4
+"""Bodies that a row touches at most (a gear couples two joints)."""
+DROP = 1e-11
+"""A pivot below this part of the row's own diagonal is zero: the row depends on rows before it."""
+EXACT_DIAGONAL = 300
+"""Up to so many joint rows in a cluster the diagonal blocks of its contacts take the joints into account."""
+
+
+@loop
+def coordinates(
+    frame_body, frame_position, frame_orientation, kind, frame, axis, position, orientation, value, second, jacobian
+):
+    """Values (c,) and Jacobians (c, 12) of all coordinates; the sine and cosine of angles in value and second."""
+    for k in range(kind.size):
+        f = frame[k]
+        a, b = frame_body[f, 0], frame_body[f, 1]
+        qa, qb = row4(orientation, a), row4(orientation, b)
+        xa, xb = row3(position, a), row3(position, b)
+        p = add(xa, mat_vec(quat_matrix(qa), row3(frame_position, 2 * f)))
+        q = add(xb, mat_vec(quat_matrix(qb), row3(frame_position, 2 * f + 1)))
+        ma = quat_matrix(quat_multiply(qa, row4(frame_orientation, 2 * f)))
+        mb = quat_matrix(quat_multiply(qb, row4(frame_orientation, 2 * f + 1)))
+        value[k], second[k], j = coordinate(kind[k], axis[k, 0], axis[k, 1], p, ma, xa, q, mb, xb)
+        for c in range(12):
+            jacobian[k, c] = j[c]
+
+
+@loop
+def row_jacobians(row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
+    """Jacobians J (r, 24) of the rows named in `row` and M^-1 J: `coord` (.., 2) with weights (.., 2) for all rows."""
+    for r in range(row.size):
+        for k in range(2):
+            c = coord[row[r], k]
+            for s in range(2):
+                at = 12 * k + 6 * s
+                b = body[r, 2 * k + s]
+                for i in range(6):
+                    jacobian[r, at + i] = weight[row[r], k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
+                    weighted[r, at + i] = 0.0
+                if b >= 0:
+                    x, y, z = jacobian[r, at + 3], jacobian[r, at + 4], jacobian[r, at + 5]
+                    for i in range(3):
+                        weighted[r, at + i] = inverse_mass[b, i] * jacobian[r, at + i]
+                    m = inverse_inertia
+                    weighted[r, at + 3] = m[b, 0] * x + m[b, 3] * y + m[b, 4] * z
+                    weighted[r, at + 4] = m[b, 3] * x + m[b, 1] * y + m[b, 5] * z
+                    weighted[r, at + 5] = m[b, 4] * x + m[b, 5] * y + m[b, 2] * z
+
+
+@formula
+def _row_speed(body, jacobian, r, v):
+    """J v of row r."""
+    total = 0.0
+    for s in range(SIDES):
+        b = body[r, s]
+        if b >= 0:
+            for i in range(6):
+                total += jacobian[r, 6 * s + i] * v[b, i]
+    return total
+
+
+@formula
+def _push(body, weighted, r, x, v):
+    """v += M^-1 J^T x of row r."""
+    for s in range(SIDES):
+        b = body[r, s]
+        if b >= 0:
+            for i in range(6):
+                v[b, i] += weighted[r, 6 * s + i] * x
+
+
+@loop
+def row_speeds(body, jacobian, v, out):
+    """out = J v for body velocities (bodies, 6)."""
+    for r in range(body.shape[0]):
+        out[r] = _row_speed(body, jacobian, r, v)
+
+
+@loop
+def push_rows(body, weighted, x, v):
+    """v += M^-1 J^T x."""
+    for r in range(body.shape[0]):
+        if x[r] != 0.0:
+            _push(body, weighted, r, x[r], v)
+
+
+@formula
+def _factor_cluster(
+    first, end, start, column, pair_start, pair, jacobian, weighted, compliance, parent, l_start, l_row, l_value,
+    l_used, inverse_pivot, work, mark, path,
+):  # fmt: skip
+    """LDL^T of the rows first .. end, row by row (up-looking). Returns the number of rows dropped."""
+    dropped = 0
+    for k in range(first, end):
+        work[k] = 0.0
+        mark[k] = k
+        l_used[k] = 0
+        top = end
+        own = compliance[k]
+        for e in range(start[k], start[k + 1]):  # the entries of row k up to the diagonal
+            i = column[e]
+            total = 0.0
+            for q in range(pair_start[e], pair_start[e + 1]):
+                s, t = pair[q, 0], pair[q, 1]
+                for c in range(6):
+                    total += jacobian[k, 6 * s + c] * weighted[i, 6 * t + c]
+            if i == k:
+                own += total
+                continue
+            work[i] = total
+            length = first
+            while mark[i] != k:
+                path[length] = i
+                length += 1
+                mark[i] = k
+                i = parent[i]
+            while length > first:
+                length -= 1
+                top -= 1
+                path[top] = path[length]
+        pivot = own
+        for q in range(top, end):
+            i = path[q]
+            y = work[i]
+            work[i] = 0.0
+            at = l_start[i] + l_used[i]
+            for p in range(l_start[i], at):
+                work[l_row[p]] -= l_value[p] * y
+            l = y * inverse_pivot[i]
+            pivot -= l * y
+            l_row[at], l_value[at] = k, l
+            l_used[i] += 1
+        if pivot > DROP * own:
+            inverse_pivot[k] = 1.0 / pivot
+        else:
+            inverse_pivot[k] = 0.0
+            dropped += 1
+    return dropped
+
+
+@parallel_loop
+def factor_joints(
+    cluster, start, column, pair_start, pair, jacobian, weighted, compliance, parent, l_start, l_row, l_value, l_used,
+    inverse_pivot, work, mark, path, dropped,
+):  # fmt: skip
+    """Factor the system of every cluster; dropped (clusters,) counts the rows that depend on others."""
+    mark[:] = -1
+    for c in prange(cluster.size - 1):
+        dropped[c] = _factor_cluster(
+            cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, parent,
+            l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
+        )  # fmt: skip
+
+
+@formula
+def _solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
+    """x = (L D L^T)^+ x on the rows first .. end."""
+    for j in range(first, end):
+        for p in range(l_start[j], l_start[j + 1]):
+            x[l_row[p]] -= l_value[p] * x[j]
+    for j in range(first, end):
+        x[j] *= inverse_pivot[j]
+    for j in range(end - 1, first - 1, -1):
+        total = x[j]
+        for p in range(l_start[j], l_start[j + 1]):
+            total -= l_value[p] * x[l_row[p]]
+        x[j] = total
+
+
+@loop
+def solve_joints(cluster, l_start, l_row, l_value, inverse_pivot, x):
+    """x = S^+ x for all clusters."""
+    for c in range(cluster.size - 1):
+        _solve_cluster(cluster[c], cluster[c + 1], l_start, l_row, l_value, inverse_pivot, x)
+
+
+@loop
+def forward_joints(cluster, l_start, l_row, l_value, x):
+    """x = L^-1 x: what is left at a dropped row is how far it contradicts the rows before it."""
+    for j in range(x.size):
+        for p in range(l_start[j], l_start[j + 1]):
+            x[l_row[p]] -= l_value[p] * x[j]
+
+
+@formula
+def _eliminate_cluster(first, end, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
+    """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v."""
+    for r in range(first, end):
+        y[r] = _row_speed(body, jacobian, r, v)
+    _solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
+    for r in range(first, end):
+        _push(body, weighted, r, -y[r], v)
+
+
+@parallel_loop
+def _eliminate_clusters(cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
+    for c in prange(cluster.size - 1):
+        _eliminate_cluster(
+            cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
+        )
+
+
+@loop
+def eliminate(op, v):
+    """v -= M^-1 G S^+ G^T v; op.reaction keeps S^+ G^T v."""
+    cluster, body, jacobian, weighted = op.cluster, op.body, op.jacobian, op.weighted
+    l_start, l_row, l_value, inverse_pivot, y = op.l_start, op.l_row, op.l_value, op.inverse_pivot, op.reaction
+    if cluster.size > 4:
+        _eliminate_clusters(cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v)
+    else:
+        for c in range(cluster.size - 1):
+            _eliminate_cluster(
+                cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
+            )
+
+
+@loop
+def articulated_velocity(op, x):
+    """op.contacts.body_velocity = A^-1 P x: contacts and bounded rows, then the joints."""
+    contacts, v = op.contacts, op.contacts.body_velocity
+    lay_down(contacts, x)
+    gather(contacts)
+    for r in range(op.bounded_body.shape[0]):
+        _push(op.bounded_body, op.bounded_weighted, r, x[0, contacts.count + r], v)
+    eliminate(op, v)
+
+
+@loop
+def articulated_rows(op, v, out):
+    """out = P^T v."""
+    contacts = op.contacts
+    read_rows(contacts, v, out)
+    for r in range(op.bounded_body.shape[0]):
+        c = contacts.count + r
+        out[0, c], out[1, c], out[2, c] = _row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
+
+
+@loop
+def articulated_product(op, x, out):
+    """out = N x, N = P^T A^-1 P + E."""
+    articulated_velocity(op, x)
+    articulated_rows(op, op.contacts.body_velocity, out)
+    for r in range(op.bounded_body.shape[0]):
+        c = op.contacts.count + r
+        out[0, c] += op.bounded_compliance[r] * x[0, c]
+
+
+@loop
+def articulated_diagonal(op, cluster_of, cluster_body_start, cluster_body, diagonal):
+    """Diagonal blocks with the joints: of bounded rows, and of contacts on small clusters, where `diagonal` has the
+    blocks of M^-1 so far. A body without joints has no cluster (-1)."""
+    contacts = op.contacts
+    count, v = contacts.count, contacts.body_velocity
+    for c in range(count + op.bounded_body.shape[0]):
+        first, second = -1, -1
+        if c < count:
+            first, second = cluster_of[contacts.body_a[c]], cluster_of[contacts.body_b[c]]
+            if not (_is_small(op.cluster, first) or _is_small(op.cluster, second)):
+                continue
+            if (first >= 0 and not _is_small(op.cluster, first)) or (second >= 0 and not _is_small(op.cluster, second)):
+                continue
+        else:
+            for s in range(SIDES):
+                b = op.bounded_body[c - count, s]
+                if b >= 0 and cluster_of[b] >= 0:
+                    first = cluster_of[b]
+        for k in range(3 if c < count else 1):
+            _clear(v, first, cluster_body_start, cluster_body)
+            _clear(v, second, cluster_body_start, cluster_body)
+            if c < count:
+                _push_contact(contacts, c, k, v)
+            else:
+                _push(op.bounded_body, op.bounded_weighted, c - count, 1.0, v)
+            _eliminate_one(op, first, v)
+            if second != first:
+                _eliminate_one(op, second, v)
+            if c < count:
+                n, u, w = _read_contact(contacts, c, v)
+                if k == 0:
+                    diagonal[0, c], diagonal[3, c], diagonal[4, c] = max(n, 0.0), u, w
+                elif k == 1:
+                    diagonal[1, c], diagonal[5, c] = max(u, 0.0), w
+                else:
+                    diagonal[2, c] = max(w, 0.0)
+            else:
+                own = _row_speed(op.bounded_body, op.bounded_jacobian, c - count, v)
+                own = max(own, 0.0) + op.bounded_compliance[c - count]
+                for i in range(6):
+                    diagonal[i, c] = own if i < 3 else 0.0
+
+
+@formula
+def _is_small(cluster, c):
+    return c >= 0 and cluster[c + 1] - cluster[c] <= EXACT_DIAGONAL
+
+
+@formula
+def _clear(v, c, cluster_body_start, cluster_body):
+    if c >= 0:
+        for k in range(cluster_body_start[c], cluster_body_start[c + 1]):
+            for i in range(6):
+                v[cluster_body[k], i] = 0.0
+
+
+@formula
+def _eliminate_one(op, c, v):
+    if c >= 0:
+        _eliminate_cluster(
+            op.cluster[c], op.cluster[c + 1], op.body, op.jacobian, op.weighted, op.l_start, op.l_row, op.l_value,
+            op.inverse_pivot, op.reaction, v,
+        )  # fmt: skip
+
+
+@formula
+def _push_contact(contacts, c, k, v):
+    """Set the velocities of a contact's two bodies after a unit impulse along its direction k."""
+    f = (contacts.frame[3 * k, c], contacts.frame[3 * k + 1, c], contacts.frame[3 * k + 2, c])
+    im, ii, arms = contacts.inverse_mass, contacts.inverse_inertia, contacts.arms
+    for side in range(2):
+        b = contacts.body_b[c] if side == 1 else contacts.body_a[c]
+        sign = 1.0 if side == 1 else -1.0
+        x, y, z = arms[3 * side, c], arms[3 * side + 1, c], arms[3 * side + 2, c]
+        tx, ty, tz = y * f[2] - z * f[1], z * f[0] - x * f[2], x * f[1] - y * f[0]
+        for i in range(3):
+            v[b, i] = sign * im[b, i] * f[i]
+        v[b, 3] = sign * (ii[b, 0] * tx + ii[b, 3] * ty + ii[b, 4] * tz)
+        v[b, 4] = sign * (ii[b, 3] * tx + ii[b, 1] * ty + ii[b, 5] * tz)
+        v[b, 5] = sign * (ii[b, 4] * tx + ii[b, 5] * ty + ii[b, 2] * tz)
+
+
+@formula
+def _read_contact(contacts, c, v):
+    """Relative velocity of a contact along n, u, w."""
+    i, j, arms, g = contacts.body_a[c], contacts.body_b[c], contacts.arms, contacts.frame
+    ax, ay, az = arms[0, c], arms[1, c], arms[2, c]
+    bx, by, bz = arms[3, c], arms[4, c], arms[5, c]
+    x = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
+    y = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
+    z = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)
+    return (
+        g[0, c] * x + g[1, c] * y + g[2, c] * z,
+        g[3, c] * x + g[4, c] * y + g[5, c] * z,
+        g[6, c] * x + g[7, c] * y + g[8, c] * z,
+    )
+
+
+@loop
+def trial_pose(bodies, matrix, position, orientation, velocity, h, new_position, new_orientation):
+    """Poses of the bodies listed after h with the velocities (n, 6): what `advance` will do with them."""
+    for k in range(bodies.size):
+        b = bodies[k]
+        m = row9(matrix, b)
+        w = (velocity[b, 3], velocity[b, 4], velocity[b, 5])
+        spin = (
+            m[0] * w[0] + m[3] * w[1] + m[6] * w[2],
+            m[1] * w[0] + m[4] * w[1] + m[7] * w[2],
+            m[2] * w[0] + m[5] * w[1] + m[8] * w[2],
+        )
+        q = turn(row4(orientation, b), spin, h)
+        for i in range(3):
+            new_position[b, i] = position[b, i] + h * velocity[b, i]
+        for i in range(4):
+            new_orientation[b, i] = q[i]
+
+
+@overload(product)
+def _articulated(op, x, out):
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is ArticulatedArrays:
+        return lambda op, x, out: articulated_product(op, x, out)
+    return None

@@ -1,0 +1,168 @@
+"""Which joint rows touch which, the order of their elimination and the pattern of the factor: from the model alone."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Pattern", "row_bodies"]
+
+
+def row_bodies(row_coord: np.ndarray, coord_frame: np.ndarray, frame_body: np.ndarray) -> np.ndarray:
+    """(r, 4) int32: the bodies of each row's one or two coordinates, -1 where there is none."""
+    out = np.full((len(row_coord), 4), -1, np.int32)
+    for k in range(2):
+        has = row_coord[:, k] >= 0
+        out[has, 2 * k : 2 * k + 2] = frame_body[coord_frame[row_coord[has, k]]]
+    return out
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Order and sparsity of S = G^T M^-1 G + E. Rows below are in the order of elimination."""
+
+    order: np.ndarray
+    """(n,) place -> number in the list of equality rows"""
+    cluster: np.ndarray
+    """(clusters + 1,) first row of each cluster"""
+    start: np.ndarray
+    """(n + 1,) entries of row k up to the diagonal"""
+    column: np.ndarray
+    pair_start: np.ndarray
+    """(entries + 1,)"""
+    pair: np.ndarray
+    """(.., 2) sides of row and column that share a body"""
+    parent: np.ndarray
+    """(n,) elimination tree"""
+    l_start: np.ndarray
+    """(n + 1,) columns of L"""
+    cluster_of: np.ndarray
+    """(bodies,) cluster of each body, -1 without joints"""
+
+    @classmethod
+    def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> Pattern:
+        """body (n, 4), element (n,) of the equality rows; movable (bodies,)."""
+        cluster_of, groups = _clusters(body, element, movable)
+        order: list[int] = []
+        cluster = [0]
+        for group in groups:
+            order += _minimum_degree(group, body, element, movable)
+            cluster.append(len(order))
+        place = np.array(order, np.int64)
+        entries = _entries(body[place], movable)
+        start, column, pair_start, pair = _compressed(entries, len(place))
+        parent, l_start = _elimination_tree(start, column)
+        return cls(place, np.array(cluster, np.int64), start, column, pair_start, pair, parent, l_start, cluster_of)
+
+
+def _clusters(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
+    """Connected sets of movable bodies, and the rows of each. Rows without a movable body stand alone."""
+    root = np.arange(len(movable))
+
+    def find(b: int) -> int:
+        while root[b] != b:
+            root[b] = root[root[b]]
+            b = root[b]
+        return b
+
+    own = [[int(b) for b in row if b >= 0 and movable[b]] for row in body]
+    for bodies in own:
+        for b in bodies[1:]:
+            x, y = find(bodies[0]), find(b)
+            root[max(x, y)] = min(x, y)
+    groups: dict[int, list[int]] = {}
+    for r, bodies in enumerate(own):
+        groups.setdefault(find(bodies[0]) if bodies else -1 - int(element[r]), []).append(r)
+    number = {key: k for k, key in enumerate(groups)}
+    cluster_of = np.full(len(movable), -1, np.int64)
+    for bodies in own:
+        for b in bodies:
+            cluster_of[b] = number[find(b)]
+    return cluster_of, list(groups.values())
+
+
+def _minimum_degree(rows: list[int], body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> list[int]:
+    """Rows of a cluster, element by element, always the element with the fewest neighbours left."""
+    members: dict[int, list[int]] = {}
+    at_body: dict[int, set[int]] = {}
+    for r in rows:
+        members.setdefault(int(element[r]), []).append(r)
+        for b in body[r]:
+            if b >= 0 and movable[b]:
+                at_body.setdefault(int(b), set()).add(int(element[r]))
+    near: dict[int, set[int]] = {e: set() for e in members}
+    for touching in at_body.values():
+        for e in touching:
+            near[e] |= touching
+    for e in near:
+        near[e].discard(e)
+    heap = [(len(n), e) for e, n in near.items()]
+    heapq.heapify(heap)
+    out: list[int] = []
+    done: set[int] = set()
+    while heap:
+        degree, e = heapq.heappop(heap)
+        if e in done or degree != len(near[e]):
+            continue
+        done.add(e)
+        out += members[e]
+        for other in near[e]:
+            near[other] |= near[e]
+            near[other] -= {other, e}
+            heapq.heappush(heap, (len(near[other]), other))
+    return out
+
+
+def _entries(body: np.ndarray, movable: np.ndarray) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """(row, column <= row) -> sides that share a movable body; the diagonal is always there."""
+    at_body: dict[int, list[tuple[int, int]]] = {}
+    entries: dict[tuple[int, int], list[tuple[int, int]]] = {(r, r): [] for r in range(len(body))}
+    for r in range(len(body)):
+        for side in range(4):
+            b = int(body[r, side])
+            if b >= 0 and movable[b]:
+                at_body.setdefault(b, []).append((r, side))
+    for sides in at_body.values():
+        for r, s in sides:
+            for c, t in sides:
+                if c <= r:
+                    entries.setdefault((r, c), []).append((s, t))
+    return entries
+
+
+def _compressed(
+    entries: dict[tuple[int, int], list[tuple[int, int]]], count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    keys = sorted(entries)
+    start = np.zeros(count + 1, np.int64)
+    for r, _ in keys:
+        start[r + 1] += 1
+    pairs = [entries[k] for k in keys]
+    flat = [p for group in pairs for p in group]
+    return (
+        np.cumsum(start),
+        np.array([c for _, c in keys], np.int64),
+        np.cumsum([0] + [len(p) for p in pairs]).astype(np.int64),
+        np.array(flat, np.int64).reshape(-1, 2),
+    )
+
+
+def _elimination_tree(start: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parents and the starts of L's columns."""
+    count = len(start) - 1
+    parent = np.full(count, -1, np.int64)
+    mark = np.full(count, -1, np.int64)
+    length = np.zeros(count + 1, np.int64)
+    for k in range(count):
+        mark[k] = k
+        for e in range(start[k], start[k + 1]):
+            i = column[e]
+            while i < k and mark[i] != k:
+                if parent[i] < 0:
+                    parent[i] = k
+                length[i + 1] += 1
+                mark[i] = k
+                i = parent[i]
+    return parent, np.cumsum(length)

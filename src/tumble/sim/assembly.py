@@ -1,0 +1,152 @@
+"""Before the first step: joints are closed, in positions and velocities; contradictory ones are refused."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..enums import BodyKind
+from ..errors import SceneError, TumbleWarning, message
+from ..problem.joints import Joints
+from ..scene import rotation
+from ..scene.model import Model, State
+
+__all__ = ["Assembly", "assemble"]
+
+ROUNDS = 60
+CLOSED = 1e-12
+"""Violation at which the joints count as closed [m or rad, times the size of the mechanism where larger than 1]."""
+WORTH_SAYING = 1e-6
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """How far the bodies had to be moved for the joints to close."""
+
+    moved: float
+    """Largest distance [m]"""
+    moved_body: str
+    turned: float
+    """Largest angle [rad]"""
+    speed_changed: float
+    """Largest change of a velocity [m/s]"""
+    redundant: tuple[tuple[str, ...], ...]
+    """Joints with a row that depends on those of others: harmless, their forces are then not unique"""
+
+
+def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inertia: np.ndarray) -> Assembly:
+    """Move the bodies, lightest first, until all rigid rows hold; then the velocities likewise."""
+    before_position, before_orientation = state.position.copy(), state.orientation.copy()
+    state.coordinate = joints.coordinates(state, joints._coord_jacobian)
+    state.row_impulse = np.zeros(joints.count)
+    worst, g = np.inf, np.zeros(0)
+    for _ in range(ROUNDS):
+        _inverse_inertia(model, state, inverse_inertia)
+        move, g = joints.close(state, inverse_inertia)
+        new = float(np.abs(g).max(initial=0.0))
+        if new <= CLOSED * joints._size or (new > 0.9 * worst and new < 1e-10) or not np.isfinite(new):
+            worst = new
+            break
+        worst = new
+        state.position += move[:, :3]
+        _turn(state, move[:, 3:])
+    if not worst <= 1e-9 * joints._size:
+        _refuse(joints, g, worst)
+    state.coordinate = joints.coordinates(state, joints._coord_jacobian)
+    redundant = tuple(joints.redundant_names())
+    velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
+    old = velocity.copy()
+    joints.still(state, velocity)
+    changed = np.abs(velocity - old).max(axis=1)
+    if changed.max(initial=0.0) > 1e-13 * max(1.0, np.abs(old).max(initial=0.0)):
+        state.velocity[:] = velocity[:, :3]
+        state.spin[:] = rotation.rotate(rotation.conjugate(state.orientation), velocity[:, 3:])
+    _check_speeds(model, joints, state, h, inverse_inertia)
+    distance = np.linalg.norm(state.position - before_position, axis=1)
+    cosine = np.abs(np.sum(state.orientation * before_orientation, axis=1)).clip(0.0, 1.0)
+    body = int(np.argmax(distance))
+    out = Assembly(
+        float(distance[body]),
+        model.name(body),
+        float(2.0 * np.arccos(cosine).max()),
+        float(changed.max(initial=0.0)),
+        redundant,
+    )
+    if out.moved > WORTH_SAYING * joints._size:
+        warnings.warn(
+            message(
+                "Simulation",
+                "the joints did not close at the start and were assembled",
+                f"bodies moved by up to {out.moved:.4g} m ('{out.moved_body}')",
+                "See Simulation.assembly; correct the anchors or the bodies to avoid it.",
+            ),
+            TumbleWarning,
+            stacklevel=3,
+        )
+    return out
+
+
+def _inverse_inertia(model: Model, state: State, out: np.ndarray) -> None:
+    """World inverse inertia (n, 6) at the present pose (locked axes do not turn)."""
+    m = rotation.matrix(state.orientation)
+    free = (model.body_kind == BodyKind.DYNAMIC) & ~np.any(model.body_locked[:, 3:], axis=1)
+    inverse = np.where(free[:, None], 1.0 / np.where(free[:, None], model.body_inertia, 1.0), 0.0)
+    full = np.einsum("nij,nj,nkj->nik", m, inverse, m)
+    for k, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
+        out[:, k] = full[:, i, j]
+    partly = np.flatnonzero((model.body_kind == BodyKind.DYNAMIC) & np.any(model.body_locked[:, 3:], axis=1))
+    for b in partly:
+        inertia = m[b] @ np.diag(model.body_inertia[b]) @ m[b].T
+        axes = np.flatnonzero(~model.body_locked[b, 3:])
+        tensor = np.zeros((3, 3))
+        if axes.size:
+            tensor[np.ix_(axes, axes)] = np.linalg.inv(inertia[np.ix_(axes, axes)])
+        out[b] = tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def _turn(state: State, angle: np.ndarray) -> None:
+    """Turn the bodies by rotation vectors (n, 3) in world axes."""
+    size = np.linalg.norm(angle, axis=1)
+    moving = size > 0.0
+    half = 0.5 * size[moving]
+    q = np.concatenate([np.cos(half)[:, None], (np.sin(half) / size[moving])[:, None] * angle[moving]], axis=1)
+    turned = rotation.multiply(q, state.orientation[moving])
+    state.orientation[moving] = turned / np.linalg.norm(turned, axis=1)[:, None]
+
+
+def _refuse(joints: Joints, g: np.ndarray, worst: float) -> None:
+    """Name the joints that cannot be closed together."""
+    names = joints.model.names
+    rows = [int(r) for r in np.argsort(-np.abs(g)) if abs(g[r]) > 0.05 * worst]
+    fighting = dict.fromkeys(names[joints.model.row_element[r]] for r in rows)
+    for together in joints.redundant_names():  # an open row that depends on others: those hold it open
+        if any(n in fighting for n in together):
+            fighting |= dict.fromkeys(together)
+    raise SceneError(
+        message(
+            "Simulation",
+            "the joints cannot all be closed at once",
+            f"{', '.join(repr(n) for n in fighting)} stay open by up to {worst:.4g} m or rad",
+            "These joints fight each other: correct their anchors, lengths or targets, or remove one.",
+        )
+    )
+
+
+def _check_speeds(model: Model, joints: Joints, state: State, h: float, inverse_inertia: np.ndarray) -> None:
+    """Refuse motors and joints that prescribe different speeds for the same motion."""
+    velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
+    joints.prepare(state, h, inverse_inertia, velocity)
+    scale = float(np.abs(joints._rhs).max(initial=0.0))
+    bad = joints.contradictions(1e-6 * scale + 1e-9)
+    if bad:
+        names, miss = bad[0]
+        raise SceneError(
+            message(
+                "Simulation",
+                "the joints and motors must not contradict each other",
+                f"{', '.join(repr(n) for n in names)} by {miss:.4g} m/s or rad/s",
+                "These fight each other: remove one, or give a motor a maximum or a stiffness.",
+            )
+        )

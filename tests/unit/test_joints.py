@@ -1,0 +1,386 @@
+"""Joints: coordinates and their Jacobians, the elimination against dense algebra, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tumble as tb
+from tests.naive.mechanisms import four_bar, pendulum, rod, simulate
+from tumble.errors import ProblemError, SceneError, TumbleWarning
+from tumble.sim.assembly import _turn
+from tumble.solve.barzilai_borwein import SolverBarzilaiBorwein
+from tumble.solve.gauss_seidel import SolverGaussSeidel
+from tumble.solve.residuals import measure
+
+KINDS = (
+    "fixed",
+    "spherical",
+    "revolute",
+    "prismatic",
+    "cylindrical",
+    "universal",
+    "planar",
+    "point_on_plane",
+    "distance",
+)
+
+
+def two_bodies(kind, seed):
+    """Two bodies anywhere, joined."""
+    rng = np.random.default_rng(seed)
+    scene = tb.SceneBuilder()
+    for name in "ab":
+        q = rng.normal(size=4)
+        scene.add_body(
+            None,
+            mass=float(rng.uniform(0.5, 2)),
+            inertia=rng.uniform(0.2, 0.3, 3),
+            position=rng.normal(size=3),
+            orientation=q / np.linalg.norm(q),
+            velocity=rng.normal(size=3),
+            angular_velocity=rng.normal(size=3),
+            name=name,
+        )
+    if kind == "distance":
+        scene.add_joint(kind, "a", "b", anchor_a=rng.normal(size=3), anchor_b=rng.normal(size=3), name="joint")
+    elif kind == "universal":
+        x = rng.normal(size=3)
+        y = np.cross(x, rng.normal(size=3))
+        scene.add_joint(kind, "a", "b", anchor=rng.normal(size=3), axis=x, second_axis=y, name="joint")
+    else:
+        scene.add_joint(kind, "a", "b", anchor=rng.normal(size=3), axis=rng.normal(size=3), name="joint")
+    return scene
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 2**31))
+def test_jacobians_are_the_derivatives_of_the_coordinates(kind, seed):
+    model = two_bodies(kind, seed).build()
+    joints = simulate_joints(model)
+    state = model.initial.copy()
+    rng = np.random.default_rng(seed)
+    state.position += 0.1 * rng.normal(size=state.position.shape)
+    _turn(state, 0.1 * rng.normal(size=state.position.shape))
+    jacobian = np.zeros((model.joints.coord_count, 12))
+    value = joints.coordinates(state, jacobian)
+    e = 1e-6
+    for body in range(2):
+        for k in range(6):
+            moved = []
+            for sign in (-1, 1):
+                other = state.copy()
+                if k < 3:
+                    other.position[body, k] += sign * e
+                else:
+                    angle = np.zeros_like(other.position)
+                    angle[body, k - 3] = sign * e
+                    _turn(other, angle)
+                moved.append(joints.coordinates(other, np.zeros_like(jacobian)))
+            rate = (moved[1] - moved[0]) / (2 * e)
+            own = jacobian[:, 6 * body + k]
+            # An angle's Jacobian is exact only while the joint's axes agree.
+            straight = model.joints.coord_kind != 3
+            assert own[straight] == pytest.approx(rate[straight], abs=1e-8)
+    assert np.all(np.isfinite(value))
+
+
+def simulate_joints(model):
+    from tumble.backends import cpu
+    from tumble.problem.joints import Joints
+
+    return Joints(model, cpu)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_joint_removes_the_freedoms_it_should(kind):
+    """Velocities at the start are made to fit, and the rows are independent of each other."""
+    sim = simulate(two_bodies(kind, 3), 1e-3)
+    removed = {"fixed": 6, "spherical": 3, "revolute": 5, "prismatic": 5, "cylindrical": 4, "universal": 4, "planar": 3}
+    rows = removed.get(kind, 1)
+    assert len(sim.model.joints.equality_rows) == rows
+    report = sim.step()
+    assert report.redundant_rows == 0
+    assert report.joint_drift < 1e-12
+    # No external force: linear momentum stays, gravity aside.
+    m = sim.model.body_mass
+    before = simulate(two_bodies(kind, 3), 1e-3)
+    p0 = (m[:, None] * before.velocities()).sum(axis=0)
+    p1 = (m[:, None] * sim.velocities()).sum(axis=0)
+    assert p1 - p0 == pytest.approx([0, 0, -9.81e-3 * m.sum()], abs=1e-12)
+
+
+def dense(joints, model, inverse_inertia):
+    """G (rows, 6 n) and M^-1 of a model's equality rows, in the order of elimination."""
+    from tumble.problem.operators import _dense_rows
+
+    n = model.body_count
+    g = _dense_rows(joints._body, joints._jacobian, n)
+    inverse = np.zeros((6 * n, 6 * n))
+    for b in range(n):
+        inverse[6 * b : 6 * b + 3, 6 * b : 6 * b + 3] = np.diag(model.body_inverse_mass[b])
+        xx, yy, zz, xy, xz, yz = inverse_inertia[b]
+        inverse[6 * b + 3 : 6 * b + 6, 6 * b + 3 : 6 * b + 6] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return g, inverse
+
+
+def ladder(cells=5):
+    """Loops, a hub and redundant rows: two stringers of rods, rungs pinned to both, one end on the ground."""
+    scene = tb.SceneBuilder()
+    above = [None, None]
+    for k in range(cells):
+        sides = [rod(scene, (0, y, -k), (0, y, -k - 1)) for y in (0, 1)]
+        rung = rod(scene, (0, 0, -k - 1), (0, 1, -k - 1))
+        for i, y in enumerate((0, 1)):
+            scene.add_joint("revolute", above[i], sides[i], anchor=(0, y, -k), axis=(1, 0, 0))
+            scene.add_joint("revolute", sides[i], rung, anchor=(0, y, -k - 1), axis=(1, 0, 0))
+        above = sides
+    return scene
+
+
+def test_the_sparse_factor_agrees_with_dense_algebra_where_rows_depend_on_each_other():
+    sim = simulate(ladder(), 1e-3)
+    joints, work = sim._work.joints, sim._work
+    rng = np.random.default_rng(0)
+    free = rng.normal(size=(sim.model.body_count, 6))
+    free[sim.model.body_kind != 2] = 0.0
+    g, inverse = dense(joints, sim.model, work.inverse_inertia)
+    s = g @ inverse @ g.T
+    rank = np.linalg.matrix_rank(s, tol=1e-9 * np.abs(s).max())
+    assert 0 < joints.redundant == len(s) - rank
+    wanted = free.ravel() - inverse @ g.T @ np.linalg.pinv(s, rcond=1e-11) @ (g @ free.ravel())
+    from tumble.backends import cpu
+    from tumble.backends.base import ContactArrays
+
+    arrays = joints.arrays(ContactArrays(0, *(np.zeros(0),) * 12))
+    out = free.copy()
+    cpu.eliminate(arrays, out)
+    assert out.ravel() == pytest.approx(wanted, abs=1e-9)
+    assert np.abs(g @ out.ravel()).max() < 1e-9
+
+
+def jointed_contacts():
+    """Boxes in a row, joined with limits, friction and a motor, on the ground."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    for k in range(4):
+        scene.add_body(tb.Box((0.3, 0.2, 0.1)), density=500.0, position=(0.31 * k, 0, 0.05), name=f"b{k}")
+        if k:
+            at = (0.31 * k - 0.155, 0, 0.05)
+            scene.add_joint(
+                "revolute",
+                f"b{k - 1}",
+                f"b{k}",
+                anchor=at,
+                axis=(0, 1, 0),
+                limits=(-0.01, 0.4),
+                friction=0.5,
+                name=f"j{k}",
+            )
+    scene.add_motor("j2", "position", target=0.1, stiffness=200.0, damping=1.0, maximum=30.0, name="m")
+    scene.add_motor("j1", "speed", target=0.5, maximum=3.0, name="n")
+    return scene
+
+
+def test_the_operator_agrees_with_its_matrix():
+    sim = simulate(jointed_contacts(), 1e-3)
+    for _ in range(20):
+        sim.step()
+    problem = sim.last.problem
+    n = problem.count
+    assert n > sim.last.contacts.count  # bounded rows are there
+    matrix = problem.operator.to_sparse().toarray()
+    assert np.linalg.eigvalsh(matrix)[0] > -1e-9
+    rng = np.random.default_rng(1)
+    x, out = np.zeros_like(problem.bias), np.zeros_like(problem.bias)
+    x[:, :n] = rng.normal(size=(3, n))
+    x[1:, sim.last.contacts.count :] = 0.0
+    problem.operator.product(x, out)
+    assert out[:, :n].T.ravel() == pytest.approx(matrix @ x[:, :n].T.ravel(), rel=1e-9, abs=1e-9)
+    diagonal = np.zeros((6, problem.bias.shape[1]))
+    problem.operator.diagonal_blocks(diagonal)
+    contacts = sim.last.contacts.count
+    own = np.diag(matrix).reshape(-1, 3)
+    assert diagonal[0, :n] == pytest.approx(own[:, 0], rel=1e-9)
+    assert pytest.approx(own[:contacts, 1:], rel=1e-9) == diagonal[1:3, :contacts].T
+
+
+def test_bounded_rows_stay_in_their_bounds_and_two_solvers_agree():
+    sim = simulate(jointed_contacts(), 1e-3, law="relaxed")
+    for _ in range(20):
+        sim.step()
+    problem, joints, contacts = sim.last.problem, sim._work.joints, sim.last.contacts.count
+    solutions = [
+        solver.solve(problem, law="relaxed")
+        for solver in (tb.SolverAPGD(tolerance=1e-10), SolverBarzilaiBorwein(tolerance=1e-10))
+    ]
+    assert all(s.converged for s in solutions)
+    a, b = (s.residuals for s in solutions)
+    assert a.objective == pytest.approx(b.objective, rel=1e-8)
+    assert a.certificate_energy < 1e-9 and b.certificate_energy < 1e-9
+    x = solutions[0].impulse[0, contacts : problem.count]
+    bound = joints.bound
+    assert np.all(x[bound == 0.0] >= 0.0)
+    assert np.all(np.abs(x[bound < 0.0]) <= -bound[bound < 0.0])
+    velocity = [problem.operator.velocity(s.impulse).copy() for s in solutions]
+    assert velocity[0] == pytest.approx(velocity[1], abs=1e-7)
+
+
+@given(seed=st.integers(0, 2**31))
+def test_the_certificate_bounds_the_error_with_intervals_and_limits(seed):
+    """Unconverged impulses: |v - v*| in the energy norm is at most sqrt(gap) where no gap had to be moved."""
+    rng = np.random.default_rng(seed)
+    n = 6
+    a = rng.normal(size=(3 * n, 3 * n))
+    a[:, [3 * k + c for k in range(n) for c in (1, 2)]] = 0.0
+    matrix = a.T @ a
+    bias = np.zeros(3 * n)
+    bias[::3] = rng.normal(size=n)
+    problem = tb.ConeProblem.from_matrix(matrix, bias, np.zeros(n))
+    problem.group.friction[:] = -rng.uniform(0.01, 1.0, n)  # intervals
+    exact = tb.SolverAPGD(tolerance=1e-13, max_iterations=20000).solve(problem, law="relaxed")
+    rough = tb.SolverAPGD(tolerance=1e-13, max_iterations=int(rng.integers(1, 6))).solve(problem, law="relaxed")
+    d = a @ (rough.impulse[:, :n] - exact.impulse[:, :n]).T.ravel()
+    gap = measure(problem, rough.impulse, "relaxed").certificate_energy
+    assert np.linalg.norm(d) <= np.sqrt(gap) + 1e-6
+
+
+def test_gauss_seidel_refuses_joints():
+    sim = tb.Simulation(
+        jointed_contacts().build(), options=tb.StepOptions(dt=1e-3), solver=SolverGaussSeidel(tolerance=1e-6)
+    )
+    with pytest.raises(ProblemError, match="cannot take jointed bodies"):
+        sim.step()
+
+
+# ---------------------------------------------------------------------- assembling
+
+
+def test_an_open_loop_is_assembled_and_the_distance_said():
+    scene = tb.SceneBuilder()
+    bars = [rod(scene, p, q, name=n) for n, p, q in (("a", (0, 0, 0), (0, 0, 1)), ("b", (0.01, 0, 1), (1, 0, 1)))]
+    scene.add_joint("revolute", None, bars[0], anchor=(0, 0, 0), axis=(0, 1, 0))
+    scene.add_joint("revolute", bars[0], bars[1], anchor_a=(0, 0, 0.5), anchor_b=(0, 0, -0.495), axis_a=(0, 1, 0))
+    with pytest.warns(TumbleWarning, match="assembled"):
+        sim = simulate(scene, 1e-3)
+    assert 0.003 < sim.assembly.moved < 0.02
+    assert sim.step().joint_drift < 1e-12
+
+
+def test_velocities_are_assembled():
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_body(None, mass=1.0, inertia=(0.1,) * 3, position=(1, 0, 0), velocity=(1, 2, 0), name="bob")
+    scene.add_joint("spherical", None, "bob", anchor=(0, 0, 0))
+    sim = simulate(scene, 1e-3)
+    assert sim.assembly.speed_changed > 0.5
+    v, w = sim.velocities()[0], sim.angular_velocities()[0]
+    assert v == pytest.approx(np.cross(w, [1, 0, 0]), abs=1e-12)
+
+
+def test_joints_that_fight_are_named():
+    scene = tb.SceneBuilder()
+    scene.add_body(None, mass=1.0, inertia=(0.1,) * 3, position=(1, 0, 0), name="bob")
+    scene.add_joint("distance", None, "bob", anchor_a=(0, 0, 0), anchor_b=(0, 0, 0), length=1.0, name="short")
+    scene.add_joint("distance", None, "bob", anchor_a=(5, 0, 0), anchor_b=(0, 0, 0), length=1.0, name="far")
+    with pytest.raises(SceneError, match=r"'(short|far)', '(short|far)' stay open"):
+        simulate(scene, 1e-3)
+
+
+def test_motors_that_fight_are_named():
+    scene = tb.SceneBuilder()
+    scene.add_body(None, mass=1.0, inertia=(0.1,) * 3, name="wheel")
+    scene.add_joint("revolute", None, "wheel", anchor=(0, 0, 0), axis=(0, 0, 1), name="axle")
+    scene.add_motor("axle", "speed", target=1.0, name="slow")
+    scene.add_motor("axle", "speed", target=2.0, name="fast")
+    with pytest.raises(SceneError, match=r"'slow'.*'fast'|'fast'.*'slow'"):
+        simulate(scene, 1e-3)
+
+
+def test_redundant_joints_are_named():
+    assert set(four_bar(1e-3, 0.7, None).assembly.redundant[0]) == {"A", "B", "C", "D"}
+    assert pendulum(1e-3).assembly.redundant == ()
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+def arm():
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.Box((1, 1, 1)), name="wall")
+    scene.add_static(tb.Box((1, 1, 1)), position=(3, 0, 0), name="post")
+    scene.add_body(tb.Box((1, 1, 1)), mass=1.0, position=(1, 0, 0), name="arm")
+    scene.add_joint("revolute", "wall", "arm", anchor=(0.5, 0, 0), axis=(0, 0, 1), name="hinge")
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda s: s.add_joint("revolute", "arm", "arm", anchor=(0, 0, 0), axis=(0, 0, 1)), "two different bodies"),
+        (lambda s: s.add_joint("revolute", "wall", "post", anchor=(0, 0, 0), axis=(0, 0, 1)), "must be dynamic"),
+        (lambda s: s.add_joint("revolute", None, "post", anchor=(0, 0, 0), axis=(0, 0, 1)), "must be dynamic"),
+        (lambda s: s.add_joint("revolute", "wall", "amr", anchor=(0, 0, 0), axis=(0, 0, 1)), "unknown body.*'arm'"),
+        (lambda s: s.add_joint("revolte", "wall", "arm", anchor=(0, 0, 0)), "revolute"),
+        (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0), axis=(0, 0, 0)), "must not be zero"),
+        (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0)), "needs an axis"),
+        (lambda s: s.add_joint("revolute", "wall", "arm", axis=(0, 0, 1)), "needs an anchor"),
+        (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, np.nan, 0), axis=(0, 0, 1)), "finite"),
+        (
+            lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0), axis=(0, 0, 1), limits=(1, -1)),
+            "low < high",
+        ),
+        (lambda s: s.add_joint("spherical", "wall", "arm", anchor=(0, 0, 0), limits=(0, 1)), "turns or slides"),
+        (
+            lambda s: s.add_joint("spherical", "wall", "arm", anchor_a=(0.5, 0, 0), anchor_b=(0.5, 0, 0)),
+            r"must meet at the start \(got 1 m apart",
+        ),
+        (
+            lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0.5, 0, 0), axis_a=(0, 0, 1), axis_b=(1, 0, 0)),
+            "90 degrees apart",
+        ),
+        (lambda s: s.add_joint("distance", "wall", "arm", anchor=(0, 0, 0)), "two anchors"),
+        (
+            lambda s: s.add_joint("universal", "wall", "arm", anchor=(0, 0, 0), axis=(1, 0, 0), second_axis=(1, 1, 0)),
+            "right angle",
+        ),
+        (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0), axis=(0, 0, 1), friction=-1), ">= 0"),
+        (lambda s: s.add_joint("spherical", "wall", "arm", anchor=(0, 0, 0), name="hinge"), "unique"),
+        (lambda s: s.add_motor("hing", "speed"), "unknown joint.*'hinge'"),
+        (lambda s: s.add_motor("hinge", "torqe"), "torque"),
+        (lambda s: s.add_motor("hinge", "speed", maximum=0.0), "> 0"),
+        (lambda s: s.add_motor("hinge", "speed", stiffness=5.0), "position"),
+        (lambda s: s.add_motor("hinge", "torque", maximum=5.0), "speed or position"),
+        (lambda s: s.add_gear("hinge", "hinge", 2.0), "two coordinates"),
+        (lambda s: s.add_spring("wall", "arm", anchor_b=(1, 0, 0)), "stiffness or a damping"),
+        (lambda s: s.add_spring("wall", "arm", stiffness=-1.0), ">= 0"),
+        (lambda s: s.add_controller(lambda *_: 0, ["motor"]), "unknown motor"),
+        (lambda s: s.add_body(None, mass=1.0), "needs mass and inertia"),
+    ],
+)
+def test_bad_input_is_named(act, words):
+    scene = arm()
+    with pytest.raises(tb.TumbleError, match=words) as caught:
+        act(scene)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_controller_of_the_wrong_shape_is_named():
+    scene = arm()
+    scene.add_motor("hinge", "speed", name="motor")
+    scene.add_controller(lambda *_: np.zeros(3), ["motor"])
+    with pytest.raises(SceneError, match="targets of shape"):
+        simulate(scene, 1e-3)
+
+
+def test_joined_bodies_collide_only_if_asked():
+    def contacts(collide):
+        scene = tb.SceneBuilder(gravity=(0, 0, 0))
+        for k in range(2):
+            scene.add_body(tb.Box((1, 1, 1)), mass=1.0, position=(0.998 * k, 0, 0), name=f"b{k}")
+        scene.add_joint("spherical", "b0", "b1", anchor=(0.5, 0, 0), collide=collide)
+        return simulate(scene, 1e-3).step().contacts
+
+    assert contacts(False) == 0
+    assert contacts(True) > 0
