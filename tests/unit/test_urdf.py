@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tumble.enums import BodyKind, RowRole, ShapeKind
 from tumble.errors import FileError, SceneError, TumbleError
 from tumble.observe.facts import robot_facts
 from tumble.scene import rotation
+from tumble.scene.files import load_scene
 from tumble.scene.urdf_file import read_urdf
 
 pytest.importorskip("yourdfpy", reason="robots need the extra tumble[urdf]")
@@ -488,3 +490,12 @@ def test_a_humanoid_stands_on_its_motors(humanoid):
     touching = sim.contacts(margin=1e-4)
     assert feet | set(sim.model.bodies("floor")) == {*touching.body_a.tolist(), *touching.body_b.tolist()}
     assert max(abs(v) for v in sim.joint_values().values()) < 1e-5
+
+
+def test_the_example_with_a_humanoid(humanoid):
+    path = Path(__file__).resolve().parents[2] / "examples" / "humanoid.py"
+    scene = load_scene(path)
+    sim = tb.Simulation(scene.model, options=tb.StepOptions(**scene.step))
+    for _ in range(20):
+        sim.step()
+    assert sim.joint_values()["R_KNEE"] == pytest.approx(0.5 * (1 - np.cos(2 * np.pi * 0.05 / 3)), rel=0.1)

@@ -3,7 +3,7 @@
 committed (1,), finished (1,)
 frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
            orientation (f, n, 4); contact_end (f,); for the e joints, motors and springs of model/joint_names:
-           joint_force, joint_torque (f, e, 3), joint_value, joint_speed, joint_effort (f, e)
+           joint_force, joint_torque (f, e, 3), joint_value, joint_speed, joint_effort, joint_power (f, e)
 steps/     one column of reports each (r,); frame i ends at row report_end[i]
 contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
 model/     the arrays that a picture needs, and names as JSON
@@ -34,7 +34,14 @@ VERSION = 2
 CHUNK_BYTES = 2**20
 GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
 BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
-JOINT_FIELDS = {"joint_force": (3,), "joint_torque": (3,), "joint_value": (), "joint_speed": (), "joint_effort": ()}
+JOINT_FIELDS = {
+    "joint_force": (3,),
+    "joint_torque": (3,),
+    "joint_value": (),
+    "joint_speed": (),
+    "joint_effort": (),
+    "joint_power": (),
+}
 CONTACT_COLUMNS = {
     "body_a": ((), np.int32),
     "body_b": ((), np.int32),

@@ -116,8 +116,8 @@ class TrajectoryWriter:
         """Write one frame with the pending reports and commit it; a step that is there already is left as it is.
 
         contacts: a mapping or object with body_a, body_b, gap (k,) and point, normal, force (k, 3), where the
-        force [N] is the one on body B in world axes. joints: an object with force, torque (e, 3), value, speed and
-        effort (e,).
+        force [N] is the one on body B in world axes. joints: an object with force, torque (e, 3), value, speed,
+        effort and power (e,).
         """
         if not self._file:
             raise FileError(
@@ -250,8 +250,9 @@ class Trajectory:
             return {name: self._file[f"contacts/{name}"][rows] for name in CONTACT_COLUMNS}
 
     def joints(self, name: str) -> np.ndarray:
-        """joint_force, joint_torque (frames, e, 3), joint_value, joint_speed or joint_effort (frames, e); the e names
-        are `model.joint_names`."""
+        """joint_force, joint_torque (frames, e, 3), joint_value, joint_speed, joint_effort or joint_power (frames, e).
+
+        The e names are `model.joint_names`."""
         if name not in JOINT_FIELDS or not self.model.joint_names:
             known = JOINT_FIELDS if self.model.joint_names else ()
             raise FileError(message(str(self.path), "must hold what is asked for", repr(name), nearest(name, known)))

@@ -93,6 +93,8 @@ class Joints:
         self.active = np.zeros(0, np.int64)
         """Bounded rows of this step, as numbers of rows"""
         self.drift = self.drift_before = 0.0
+        self._worst = 0
+        self._dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
         self._arrays: ArticulatedArrays | None = None
 
     # ------------------------------------------------------------------ the present step
@@ -291,7 +293,8 @@ class Joints:
         for k in range(PROJECTIONS):
             violation = self.violation_at(state, matrix, velocity, h, poses)[self._equality]
             g[:] = np.where(self._rigid, violation, 0.0)
-            worst = float(np.abs(g).max(initial=0.0))
+            self._worst = int(np.argmax(np.abs(g))) if len(g) else 0
+            worst = float(abs(g[self._worst])) if len(g) else 0.0
             self.drift_before = worst if k == 0 else self.drift_before
             self.drift = worst
             if worst <= PROJECTED * self._size or (worst >= 0.5 * last and k > 2) or not np.isfinite(worst):
@@ -315,19 +318,30 @@ class Joints:
         value = self._coordinates(self._trial_position, self._trial_orientation, state.coordinate, self._trial_jacobian)
         return self._violation(value)
 
-    def work_done(self, before: np.ndarray, after: np.ndarray) -> float:
-        """Work of all rows and torques on dynamic bodies over the step, with velocities (n, 6) before and after [J]."""
-        mean = np.where((self._model.body_kind == BodyKind.DYNAMIC)[:, None], 0.5 * (before + after), 0.0)
-        total = 0.0
-        for body, jacobian, impulse in (
-            (self._body, self._jacobian, self.impulse[self._equality]),
-            (*self._bounded_arrays[:2], self.impulse[self.active]),
-            *([(self._torque_body, self._torque_jacobian, self._torque_impulse)] if self._torque_motors.size else []),
-        ):
-            speed = np.zeros(len(body))
-            self._backend.row_speeds(body, jacobian, mean, speed)
-            total += float(impulse @ speed)
-        return total
+    def work_done(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+        """Work on dynamic bodies over the step, with velocities (n, 6) before and after [J]: all rows, and motors."""
+        mean = np.where(self._dynamic, 0.5 * (before + after), 0.0)
+        motor = self.model.row_motor
+        parts = [
+            (self._body, self._jacobian, self.impulse[self._equality], motor[self._equality] >= 0),
+            (*self._bounded_arrays[:2], self.impulse[self.active], motor[self.active] >= 0),
+        ]
+        if self._torque_motors.size:
+            own = np.ones(len(self._torque_body), bool)
+            parts.append((self._torque_body, self._torque_jacobian, self._torque_impulse, own))
+        total = by_motors = 0.0
+        for body, jacobian, impulse, is_motor in parts:
+            if len(body):
+                speed = np.zeros(len(body))
+                self._backend.row_speeds(body, jacobian, mean, speed)
+                work = impulse * speed
+                total += float(work.sum())
+                by_motors += float(work[is_motor].sum())
+        return total, by_motors
+
+    def worst_joint(self) -> str:
+        """Name of the joint that is open most after the last projection."""
+        return self.model.names[int(self.model.row_element[self._equality[self._worst]])]
 
     # ------------------------------------------------------------------ forces
 

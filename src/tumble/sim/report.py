@@ -45,6 +45,8 @@ class StepReport:
     """Put in by bodies of prescribed motion [J]"""
     work_joints: float
     """Of joints, motors, springs and joint friction on dynamic bodies [J]"""
+    motor_power: float
+    """Mean power of all motors together [W]"""
     energy_defect: float
     """Change of kinetic and potential energy minus all works: what the scheme itself makes, O(h) in sum [J]"""
     joint_drift: float

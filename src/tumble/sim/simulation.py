@@ -38,6 +38,8 @@ __all__ = ["Simulation"]
 
 PARALLEL_FROM = 800
 """Bodies or contacts from which more than one thread pays."""
+OPEN = 1e-6
+"""Joints that stay open by more after a step are warned about [m or rad]."""
 DEEP = 0.01
 """An overlap at the start beyond this part of the smaller shape is warned about."""
 
@@ -355,6 +357,19 @@ class Simulation:
         if result.travel > 2.0 and "travel" not in self._warned:
             self._warned.add("travel")
             self._warn_travel()
+
+        if report.joint_drift > OPEN and "joints" not in self._warned:
+            self._warned.add("joints")
+            warnings.warn(
+                message(
+                    f"step {report.step}",
+                    "the joints could not be closed again",
+                    f"'{self._work.joints.worst_joint()}' stays open by {report.joint_drift:.3g} m or rad",
+                    "Joints, motors or limits fight each other here, or dt is too long for the motion.",
+                ),
+                TumbleWarning,
+                stacklevel=3,
+            )
 
     def _warn_overlap(self, result: StepResult) -> None:
         c = result.contacts

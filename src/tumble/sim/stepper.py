@@ -121,7 +121,9 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         solution = solver.solve(problem, law=options.law, guess=guess)
     with _Timer(seconds, "advance"):
         change = problem.operator.velocity(solution.impulse)
-        work_joints = _joint_step(state, contacts, problem, solution, work, change, h) if work.joints else 0.0
+        work_joints = work_motors = 0.0
+        if work.joints is not None:
+            work_joints, work_motors = _joint_step(state, contacts, problem, solution, work, change, h)
         work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, solution, work, change)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         sums = backend.advance(
@@ -174,6 +176,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         work_external=float(sums[4]),
         work_driven=work_driven,
         work_joints=work_joints,
+        motor_power=work_motors / h,
         energy_defect=float(defect),
         joint_drift=work.joints.drift if work.joints else 0.0,
         joint_drift_before=work.joints.drift_before if work.joints else 0.0,
@@ -255,8 +258,8 @@ def _joint_step(
     work: Workspace,
     change: np.ndarray,
     h: float,
-) -> float:
-    """Reactions of the joints and the projection onto them (into `change`); returns the joints' work [J]."""
+) -> tuple[float, float]:
+    """Reactions of the joints and the projection onto them (into `change`); returns their work, and motors' [J]."""
     joints = work.joints
     joints.take_reactions(solution.impulse[0, contacts.count : problem.count])
     np.add(work.free, change, out=work.velocity)
