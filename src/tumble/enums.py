@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 __all__ = [
     "BlockKind",
     "BodyKind",
+    "Integrator",
     "JointKind",
     "Law",
     "MotorMode",
@@ -111,6 +112,16 @@ class Law(StrEnum):
     """True Coulomb friction (a nonlinear complementarity problem)."""
     RELAXED = "relaxed"
     """Convex relaxation (cone complementarity problem): sliding contacts lift off with u_n = mu |u_T|."""
+
+
+class Integrator(StrEnum):
+    """How a step goes from velocities to positions."""
+
+    EULER = "euler"
+    """Half-implicit: positions move with the new velocity, gaps are rows of the problem."""
+    MOREAU = "moreau"
+    """Moreau-Jean: positions move with theta of the new and 1 - theta of the old velocity, closed contacts are held in
+    velocity, overlaps removed by a correction of the positions alone."""
 
 
 class Scaling(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import checks
-from .enums import Law
+from .enums import Integrator, Law
 from .errors import OptionsError, message
 
 __all__ = ["Save", "StepOptions"]
@@ -22,6 +22,10 @@ class StepOptions:
     """Time step h [s]."""
     law: str = Law.COULOMB
     """Contact law, "coulomb" (default) or "relaxed"."""
+    integrator: str = Integrator.EULER
+    """"euler" (default) or "moreau", see `Integrator`."""
+    theta: float = 0.5
+    """Moreau's weight of the new velocity, from 0.5 (midpoint: sliding distances of second order) to 1."""
     margin: float | None = None
     """Contacts are sought up to this gap [m], plus h times the pair's approach speed (or the speed that a neighbour
     could hand on to one of them in the step). None: a twentieth of the smaller of the two shapes."""
@@ -38,6 +42,13 @@ class StepOptions:
         where = "StepOptions."
         checks.number(where + "dt", self.dt, above=0.0, unit="s", remedy="A common start is radius / (10 * top speed).")
         object.__setattr__(self, "law", Law(checks.choice(where + "law", self.law, list(Law))))
+        integrator = checks.choice(where + "integrator", self.integrator, list(Integrator))
+        object.__setattr__(self, "integrator", Integrator(integrator))
+        checks.number(where + "theta", self.theta, at_least=0.5, at_most=1.0)
+        if self.theta != 0.5 and self.integrator == Integrator.EULER:
+            raise OptionsError(
+                message(where + "theta", "belongs to integrator 'moreau'", self.theta, "Set the integrator too.")
+            )
         if self.margin is not None:
             checks.number(where + "margin", self.margin, at_least=0.0, unit="m")
         if self.recovery_speed is not None:

@@ -499,3 +499,16 @@ def test_the_example_with_a_humanoid(humanoid):
     for _ in range(20):
         sim.step()
     assert sim.joint_values()["R_KNEE"] == pytest.approx(0.5 * (1 - np.cos(2 * np.pi * 0.05 / 3)), rel=0.1)
+
+
+@pytest.mark.slow
+def test_a_humanoid_stands_for_five_seconds():
+    jvrc = pytest.importorskip("jvrc_description", reason="pip install jvrc_description brings the robot")
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace(), name="floor")
+    scene.add_urdf(jvrc.urdf_path, position=(0, 0, 0.8545), motors="hold")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3))
+    reports = sim.run(until=5.0, progress=False).reports
+    weight = 9.81 * sim.model.body_mass.sum()
+    assert sim.contact_forces().on("floor")[2] == pytest.approx(-weight, rel=1e-3)
+    assert reports["joint_drift"].max() < 1e-9

@@ -82,7 +82,7 @@ def _given_properties(
                 where,
                 "needs mass and inertia" + ("" if shapes else ", since it has no shapes"),
                 f"mass={mass}, density={density}, inertia={inertia}",
-                "Give both, or shapes with a density.",
+                "Give both, or shapes with a density. For example Sphere(0.1).",
             )
         )
     for p in shapes:

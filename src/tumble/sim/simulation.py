@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..backends import cpu
-from ..enums import BodyKind
+from ..enums import BodyKind, Integrator
 from ..errors import BlowUpError, OptionsError, TumbleWarning, message
 from ..kernels import jit
 from ..observe.checkpoint import read_checkpoint, write_checkpoint
@@ -77,6 +77,15 @@ class Simulation:
                     "must have a solve method",
                     repr(solver),
                     "For example SolverAPGD(tolerance=1e-6).",
+                )
+            )
+        if options.integrator == Integrator.MOREAU and (model.joints.row_count or model.joints.motors):
+            raise OptionsError(
+                message(
+                    "StepOptions.integrator",
+                    "'moreau' does not take scenes with joints yet",
+                    f"{len(model.joints.elements)} joints, motors or springs",
+                    "Use integrator='euler'.",
                 )
             )
         self.model, self.options, self.backend = model, options, backend

@@ -15,7 +15,7 @@ from ..backends.base import BODY_BLOCK, ContactArrays, blocks
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
-from ..enums import BodyKind
+from ..enums import BodyKind, Integrator
 from ..errors import BlowUpError, SceneError, message
 from ..options import StepOptions
 from ..problem.assemble import Rows
@@ -25,6 +25,7 @@ from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..solve.base import Solution, Solver
+from .moreau import correct_positions, hold_in_velocity, mean_poses
 from .report import StepReport
 
 __all__ = ["StepResult", "Workspace", "step"]
@@ -74,6 +75,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
     h = float(options.dt)
     margin = -1.0 if options.margin is None else float(options.margin)
     recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
+    moreau = options.integrator == Integrator.MOREAU
     backend, contacts, seconds = work.backend, work.contacts, {}
 
     with _Timer(seconds, "predict"):
@@ -107,6 +109,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         work.narrow.find(work.pairs, state.position, work.free, h, margin, contacts)
     with _Timer(seconds, "assemble"):
         problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
+        if moreau:
+            hold_in_velocity(contacts, problem, work.before, work.free, h)
         guess = problem.vector("x")
         if options.warm_start:
             warm = work.rows.warm_start(contacts, state.memory, guess)
@@ -126,6 +130,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             work_joints, work_motors = _joint_step(state, contacts, problem, solution, work, change, h)
         work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, solution, work, change)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
+        start = (state.position.copy(), state.orientation.copy()) if moreau else None
+        np.add(work.free, change, out=work.velocity)
         sums = backend.advance(
             model.body_kind,
             model.body_size,
@@ -146,6 +152,10 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             state.spin,
             work.body_partial,
         )
+        lifted = 0.0
+        if moreau:
+            lifted = mean_poses(model, state, work.before, work.matrix, start, options, backend)
+            lifted += correct_positions(model, state, contacts, problem, work.before, work.velocity, options)
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
         state.memory = work.rows.remember(contacts, solution.impulse)
@@ -156,7 +166,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         state.time += h
 
     r = solution.residuals
-    defect = sums[1] + sums[3] - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven - work_joints
+    potential = float(sums[3]) + lifted
+    defect = sums[1] + potential - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven - work_joints
     report = StepReport(
         step=state.step,
         time=state.time,
@@ -170,7 +181,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         certificate_shift=r.certificate_shift,
         objective=r.objective,
         kinetic_energy=float(sums[1]),
-        potential_energy=float(sums[3]),
+        potential_energy=potential,
         work_normal=work_normal,
         work_friction=work_friction,
         work_external=float(sums[4]),

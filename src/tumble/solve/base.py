@@ -37,6 +37,8 @@ class Solution:
     residuals: Residuals
     history: np.ndarray
     """Stopping quantity at the iterations where it was measured, NaN elsewhere"""
+    tried: tuple[tuple[str, int, float, float], ...] = ()
+    """What `auto` tried: solver, iterations, seconds, natural map"""
 
     @property
     def converged(self) -> bool:
@@ -90,21 +92,13 @@ class IterativeSolver:
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
-        if not isinstance(problem, ConeProblem):
-            raise ProblemError(
-                message(
-                    type(self).__name__ + ".problem",
-                    "must be a ConeProblem",
-                    repr(problem)[:60],
-                    "Use ConeProblem.from_matrix or a simulation's last.problem.",
-                )
-            )
+        checked_problem(type(self).__name__, problem)
         impulse = np.zeros_like(problem.bias)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
         if guess is not None:
-            guess = _checked_guess(type(self).__name__, guess, problem)
+            guess = checked_guess(type(self).__name__, guess, problem)
         scaled = ScaledProblem(problem, self.scaling, guess)
         iterations, products, code, _ = self._iterate(scaled, law == Law.COULOMB, history)
         problem.backend.unscale_impulses(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
@@ -155,7 +149,20 @@ class IterativeSolver:
         )
 
 
-def _checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.ndarray:
+def checked_problem(where: str, problem: ConeProblem) -> None:
+    """Refuse what is not a cone problem."""
+    if not isinstance(problem, ConeProblem):
+        raise ProblemError(
+            message(
+                where + ".problem",
+                "must be a ConeProblem",
+                repr(problem)[:60],
+                "Use ConeProblem.from_matrix or a simulation's last.problem.",
+            )
+        )
+
+
+def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.ndarray:
     """A finite guess in the problem's layout (3, cap), or contact by contact (3, count)."""
     if guess is problem.scratch.get("x"):
         return guess  # the stepper's own warm start

@@ -1,0 +1,201 @@
+"""One body in the plane above a floor, stepped with exactly solved cone problems: shared by `particle`, `painleve`.
+
+The body has coordinates q = (x, y) or (x, y, angle) and one or two points that may touch the floor y = 0. Every point is
+a contact at every distance. A step is a planar cone problem of one or two contacts; its modes (each contact open,
+sliding to one of two sides, or sticking) are tried one by one, so the solution is exact up to rounding. `Motion.problem`
+gives all steps of a run as one `ConeProblem`, which is how they are measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..enums import Law
+from ..errors import message
+from ..problem.cone_problem import ConeProblem
+from ..sim.run import NotConvergedError
+from ..solve.residuals import Residuals, measure
+from .base import Job
+
+OPEN, RIGHT, LEFT, STICK = range(4)
+"""Modes of a contact; right and left: where the body slides."""
+ROUNDING = 1e-11
+"""A mode holds if no inequality is broken by more, relative to the body's speed."""
+
+Touch = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""q -> gaps (c,) [m] and the rows n, t of every contact in body coordinates (2 c, dof)."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A body in the plane."""
+
+    mass: np.ndarray
+    """(dof,) mass, mass [kg] and, if it turns, moment of inertia [kg m^2]"""
+    touch: Touch
+    friction: float
+    gravity: float
+    """[m/s^2]"""
+
+    def energy(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Kinetic and potential energy [J] of states (..., dof)."""
+        return 0.5 * (v**2) @ self.mass + self.mass[1] * self.gravity * q[..., 1]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A run: states from the start (row 0) to the end, and the problems that were solved on the way."""
+
+    body: Body
+    law: str
+    time: np.ndarray
+    """(k + 1,) [s]"""
+    q: np.ndarray
+    """(k + 1, dof) [m, rad]"""
+    v: np.ndarray
+    """(k + 1, dof) [m/s, rad/s]"""
+    matrix: np.ndarray
+    """(k, 2 c, 2 c) N of every step"""
+    bias: np.ndarray
+    """(k, 2 c) r of every step [m/s]"""
+    impulse: np.ndarray
+    """(k, 2 c) [N s]"""
+    ambiguous: int
+    """Steps with more than one solution, of which the first in the order of the modes was taken"""
+
+    @property
+    def energy(self) -> np.ndarray:
+        """(k + 1,) kinetic and potential energy [J]."""
+        return self.body.energy(self.q, self.v)
+
+    def problem(self) -> ConeProblem:
+        """All steps side by side in one planar cone problem, which knows nothing of modes."""
+        contacts = self.bias.size // 2
+        return ConeProblem.from_matrix(
+            sp.block_diag(self.matrix, format="csr"), self.bias.ravel(), np.full(contacts, self.body.friction), dim=2
+        )
+
+    def residuals(self) -> Residuals:
+        """How well all steps are solved, measured like any other solution."""
+        impulse = np.zeros((3, self.impulse.size // 2))
+        impulse[:2] = self.impulse.reshape(-1, 2).T
+        return measure(self.problem(), impulse, self.law)
+
+
+def simulate(body: Body, law: str, *, q: np.ndarray, v: np.ndarray, dt: float, steps: int) -> Motion:
+    """Step a body from a state (dof,), by half-implicit Euler: v from the contacts, then q += dt v."""
+    fall = np.zeros_like(body.mass)
+    fall[1] = -body.gravity * dt
+    rows_q, rows_v, matrices, biases, impulses, ambiguous = [q], [v], [], [], [], 0
+    for _ in range(steps):
+        gap, rows = body.touch(q)
+        free = v + fall
+        lever = rows / body.mass
+        n, r = lever @ rows.T, rows @ free
+        r[::2] += gap / dt
+        g, unique = solve_modes(n, r, body.friction, law == Law.COULOMB, speed=float(np.abs(free).max()))
+        v = free + g @ lever
+        q = q + dt * v
+        ambiguous += not unique
+        for to, value in ((rows_q, q), (rows_v, v), (matrices, n), (biases, r), (impulses, g)):
+            to.append(value)
+    return Motion(
+        body,
+        law,
+        dt * np.arange(steps + 1),
+        np.array(rows_q),
+        np.array(rows_v),
+        np.array(matrices),
+        np.array(biases),
+        np.array(impulses),
+        ambiguous,
+    )
+
+
+def solve_modes(n: np.ndarray, r: np.ndarray, mu: float, coulomb: bool, *, speed: float) -> tuple[np.ndarray, bool]:
+    """Impulses (2 c,) of a planar cone problem of one or two contacts, and whether there is only one solution.
+
+    n (2 c, 2 c), r (2 c,) with the rows normal, tangential of each contact. speed: of the body [m/s], for rounding.
+    """
+    u0 = r[::2]
+    if np.all(u0 >= mu * np.abs(r[1::2]) if not coulomb else u0 >= 0.0) and u0.min() > speed:
+        return np.zeros_like(r), True  # far from the floor: no mode but this
+    on_velocity, on_impulse, sign, sticks = _modes(len(r) // 2, mu, coulomb)
+    system = on_velocity @ n + on_impulse
+    known = -(on_velocity @ r)
+    try:
+        g = np.linalg.solve(system, known[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # a mode without a unique solution: drop those
+        g = np.full(known.shape, np.nan)
+        for k in range(len(g)):
+            if np.linalg.matrix_rank(system[k]) == len(r):
+                g[k] = np.linalg.solve(system[k], known[k])
+    u = g @ n + r
+    gn, gt, un, ut = g[:, ::2], g[:, 1::2], u[:, ::2], u[:, 1::2]
+    mass = 1.0 / n.diagonal()[::2]
+    raised = un if coulomb else un - mu * np.abs(ut)
+    broken = np.maximum.reduce(
+        [-gn / mass, (np.abs(gt) - mu * gn) / mass, np.where(sticks, 0.0, -raised), -sign * ut]
+    ).max(axis=1)
+    broken = np.where(np.isfinite(broken), broken, np.inf)
+    slop = ROUNDING * max(1.0, speed)
+    valid = np.flatnonzero(broken <= slop)
+    first = int(valid[0]) if valid.size else int(np.argmin(broken))
+    unique = bool(np.all(np.abs(u[valid] - u[first]) <= 1e3 * slop))
+    best = g[first].copy()
+    best[::2] = np.maximum(best[::2], 0.0)
+    best[1::2] = np.clip(best[1::2], -mu * best[::2], mu * best[::2])
+    return best, unique
+
+
+@cache
+def _modes(contacts: int, mu: float, coulomb: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Every mode as A u + B g = 0: A and B (m, 2 c, 2 c), the side each contact slides to (m, c), and who sticks (m, c).
+
+    Two sticking contacts of one rigid body leave its impulses open along their common line. That mode is left out: it
+    contains a solution with one impulse on the edge of its cone, which is that of another mode.
+    """
+    raise_by = 0.0 if coulomb else mu  # the relaxed law lifts sliding contacts: u_n = mu |u_t|
+    velocity = {
+        OPEN: ((0.0, 0.0), (0.0, 0.0)),
+        RIGHT: ((1.0, -raise_by), (0.0, 0.0)),
+        LEFT: ((1.0, raise_by), (0.0, 0.0)),
+        STICK: ((1.0, 0.0), (0.0, 1.0)),
+    }
+    impulse = {
+        OPEN: ((1.0, 0.0), (0.0, 1.0)),
+        RIGHT: ((0.0, 0.0), (mu, 1.0)),
+        LEFT: ((0.0, 0.0), (-mu, 1.0)),
+        STICK: ((0.0, 0.0), (0.0, 0.0)),
+    }
+    modes = [m for m in product(range(4), repeat=contacts) if m != (STICK, STICK)]
+    a, b = np.zeros((2, len(modes), 2 * contacts, 2 * contacts))
+    sign, sticks = np.zeros((len(modes), contacts)), np.zeros((len(modes), contacts), bool)
+    for k, mode in enumerate(modes):
+        for i, m in enumerate(mode):
+            block = (k, slice(2 * i, 2 * i + 2), slice(2 * i, 2 * i + 2))
+            a[block], b[block] = velocity[m], impulse[m]
+            sign[k, i] = {RIGHT: 1.0, LEFT: -1.0}.get(m, 0.0)
+            sticks[k, i] = m == STICK
+    return a, b, sign, sticks
+
+
+def check_solved(where: str, job: Job, motion: Motion, tolerance: float) -> float:
+    """The natural map of a run's steps together; a strict job raises above the tolerance."""
+    found = motion.residuals()
+    if job.strict and not found.natural_map <= tolerance:
+        raise NotConvergedError(
+            message(
+                f"experiment {where} ({motion.law})",
+                f"the steps must be solved to a natural map of {tolerance:g}",
+                found.natural_map,
+                "Go back towards the default settings.",
+            )
+        )
+    return found.natural_map
