@@ -91,3 +91,15 @@ def test_joints_are_refused():
 def test_theta_needs_the_integrator():
     with pytest.raises(OptionsError, match="belongs to integrator"):
         tb.StepOptions(dt=1e-3, theta=0.7)
+
+
+@pytest.mark.parametrize("name", ["box-slide", "incline-stop"])
+def test_the_experiments_take_the_integrator(name, tmp_path):
+    from tumble.experiments import run_experiment
+
+    metrics = run_experiment(name, out=tmp_path, settings={"integrator": "moreau"})
+    for way, bound in {"": 2.943, "down_": 1.18864, "up_": 9.48041}.items():
+        if f"{way}stop_distance_exact" in metrics:
+            for h in (0.0025, 0.01):
+                error = metrics[f"{way}stop_distance_coulomb_h{h}"] - metrics[f"{way}stop_distance_exact"]
+                assert abs(error) <= bound * h**2 / 8.0 + 1e-6

@@ -23,6 +23,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         "incline-stop",
         "fill",
         "compact",
+        "fill-scaling",
+        "convergence",
+        "solver-scaling",
+        "pressure",
+        "particle",
+        "painleve",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""

@@ -28,6 +28,7 @@ class CubeSettings(Settings):
     side: float = setting(1.0, "edge of the cube", unit="m", above=0.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
     dt: tuple[float, ...] = setting((0.0025, 0.01), "time steps, separated by commas", unit="s", above=0.0)
+    integrator: str = setting("euler", "euler, or moreau (midpoint)", choices=("euler", "moreau"))
     tolerance: float = setting(1e-11, "of the solver: natural map", at_least=0.0)
     max_iterations: int = setting(1000, "of the solver", at_least=1)
 
@@ -67,7 +68,7 @@ def slide_cube(s: CubeSettings, job: Job, *, angle: float, speed: float, duratio
         scene.build(),
         cube,
         until=duration,
-        options=tb.StepOptions(dt=dt, law=law),
+        options=tb.StepOptions(dt=dt, law=law, integrator=s.integrator),
         solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
     )
     return Slide(

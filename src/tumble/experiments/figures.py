@@ -14,6 +14,8 @@ from ..errors import FileError, message
 COLORS = {"coulomb": "#c1121f", "relaxed": "#2a6f97", "exact": "0.35"}
 LINES = ("-", "--", ":", "-.")
 """Step sizes, the finest first."""
+PALETTE = ("#c1121f", "#2a6f97", "#e09f3e", "#4f772d", "#7b2cbf", "0.35")
+"""Things of one kind, such as solvers."""
 
 
 class Curve(NamedTuple):
@@ -24,6 +26,7 @@ class Curve(NamedTuple):
     y: np.ndarray
     color: str
     line: str = "-"
+    marker: str = ""
 
 
 @dataclass
@@ -35,6 +38,11 @@ class Panel:
     title: str = ""
     xlabel: str = "time [s]"
     log: bool = False
+    """Logarithmic vertical axis; values that are not positive are left out"""
+    log_x: bool = False
+    """Logarithmic horizontal axis"""
+    equal: bool = False
+    """The same scale on both axes"""
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -73,14 +81,18 @@ def draw_panels(path: Path, rows: Sequence[Sequence[Panel]], *, title: str) -> N
 def _draw_panel(axis: Any, panel: Panel) -> None:
     for c in panel.curves:
         y = np.where(c.y > 0.0, c.y, np.nan) if panel.log else c.y
-        axis.plot(c.x, y, color=c.color, linestyle=c.line, linewidth=1.2, label=c.label)
+        axis.plot(c.x, y, color=c.color, linestyle=c.line, linewidth=1.2, marker=c.marker, markersize=4, label=c.label)
     if panel.log:
         axis.set_yscale("log")
+    if panel.log_x:
+        axis.set_xscale("log")
+    if panel.equal:
+        axis.set_aspect("equal", adjustable="datalim")
     axis.set_xlabel(panel.xlabel, fontsize=9)
     axis.set_ylabel(panel.ylabel, fontsize=9)
     axis.set_title(panel.title, fontsize=9)
     tidy(axis)
-    if any(c.label for c in panel.curves):
+    if any(c.label and not c.label.startswith("_") for c in panel.curves):
         axis.legend(frameon=False, fontsize=8)
 
 

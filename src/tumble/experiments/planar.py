@@ -76,10 +76,9 @@ class Motion:
 
     def problem(self) -> ConeProblem:
         """All steps side by side in one planar cone problem, which knows nothing of modes."""
-        contacts = self.bias.size // 2
-        return ConeProblem.from_matrix(
-            sp.block_diag(self.matrix, format="csr"), self.bias.ravel(), np.full(contacts, self.body.friction), dim=2
-        )
+        steps, contacts = len(self.bias), self.bias.size // 2
+        matrix = sp.bsr_matrix((self.matrix, np.arange(steps), np.arange(steps + 1)))
+        return ConeProblem.from_matrix(matrix, self.bias.ravel(), np.full(contacts, self.body.friction), dim=2)
 
     def residuals(self) -> Residuals:
         """How well all steps are solved, measured like any other solution."""
@@ -199,3 +198,8 @@ def check_solved(where: str, job: Job, motion: Motion, tolerance: float) -> floa
             )
         )
     return found.natural_map
+
+
+def difference(a: Motion, b: Motion, k: int) -> float:
+    """2-norm of the difference of two runs over all steps and coordinates, divided by 2^k."""
+    return float(np.linalg.norm(a.q - b.q)) / 2**k

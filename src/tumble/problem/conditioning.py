@@ -63,8 +63,8 @@ def condition(where: str, matrix: sp.spmatrix) -> Conditioned:
     for low, high in zip(start[:-1], start[1:]):
         part = sorted_w[low:high, low:high]
         if high - low > DENSE:
-            value, new = -max(0.0, _largest_eigenvalue(scale * sp.identity(high - low) - part) - scale), None
-            notes.append(f"a part of {high - low} rows is too large to be clipped")
+            value, new = _lowest(part, scale), None
+            notes.append(f"a part of {high - low} rows was too large for its negative eigenvalues to be set to 0")
         else:
             value, new = _clip(part.toarray(), scale)
         lowest = min(lowest, value / scale)
@@ -97,8 +97,14 @@ def _clip(part: np.ndarray, scale: float) -> tuple[float, np.ndarray | None]:
     return float(value[0]), 0.5 * (new + new.T)
 
 
-def _largest_eigenvalue(w: sp.spmatrix) -> float:
-    """The eigenvalue of the largest size, to 1e-6 of it (Lanczos from a fixed start)."""
+def _lowest(part: sp.spmatrix, scale: float) -> float:
+    """The lowest eigenvalue to about 1e-6 of the scale, or 0 where there is none below."""
+    moved = (scale * sp.identity(part.shape[0]) - part).tocsr()
+    return -max(0.0, _largest_eigenvalue(moved, otherwise=scale) - scale)
+
+
+def _largest_eigenvalue(w: sp.spmatrix, otherwise: float | None = None) -> float:
+    """The eigenvalue of the largest size, to 1e-6 of it (Lanczos from a fixed start; `otherwise` where that fails)."""
     n = w.shape[0]
     if n <= 32:
         value = la.eigvalsh(w.toarray())
@@ -107,4 +113,4 @@ def _largest_eigenvalue(w: sp.spmatrix) -> float:
         first = np.random.default_rng(0).normal(size=n)
         return float(eigsh(w, k=1, which="LM", tol=1e-6, v0=first, return_eigenvectors=False)[0])
     except ArpackError:
-        return float(abs(w).sum(axis=1).max())
+        return float(abs(w).sum(axis=1).max()) if otherwise is None else otherwise

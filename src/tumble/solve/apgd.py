@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
-from .base import IterativeSolver, ScaledProblem
+from .base import AntiRelaxedSolver, ScaledProblem
 
 __all__ = ["SolverAPGD"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolverAPGD(IterativeSolver):
+class SolverAPGD(AntiRelaxedSolver):
     """Nesterov's method with an adaptive step that shrinks and grows, gradient restart and best iterate.
 
     One product an iteration, about 1.05 with the step-length search.

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import IterativeSolver, ScaledProblem
+from .base import AntiRelaxedSolver, ScaledProblem
 
 __all__ = ["SolverBarzilaiBorwein"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolverBarzilaiBorwein(IterativeSolver):
+class SolverBarzilaiBorwein(AntiRelaxedSolver):
     """Alternating long and short spectral steps with a nonmonotone line search; one product an iteration."""
 
     name: ClassVar[str] = "barzilai_borwein"

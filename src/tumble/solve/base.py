@@ -14,7 +14,7 @@ from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from .residuals import Residuals, measure
 
-__all__ = ["IterativeSolver", "Solution", "Solver"]
+__all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
 STATUS = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
 STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2}
@@ -57,7 +57,7 @@ class Solver(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class IterativeSolver:
-    """Options of the first-order solvers."""
+    """Options of the solvers with compiled iterations."""
 
     tolerance: float | None = None
     """The stopping quantity must fall below this. None: 1e-7 for up to 64 contacts (mechanisms, stacks), where it
@@ -70,8 +70,6 @@ class IterativeSolver:
     """none, scalar (one number a contact) or normal_tangential."""
     check_every: int = 10
     """Iterations between two measurements."""
-    damping: float = 300.0
-    """Coulomb's law: from iteration `damping` on, the correction is refreshed by damping / k of its change only."""
     record: bool = False
     """Keep the history of the stopping quantity."""
 
@@ -86,7 +84,6 @@ class IterativeSolver:
             checks.integer(where + "max_iterations", self.max_iterations, at_least=1)
         object.__setattr__(self, "scaling", Scaling(checks.choice(where + "scaling", self.scaling, list(Scaling))))
         checks.integer(where + "check_every", self.check_every, at_least=1)
-        checks.number(where + "damping", self.damping, above=0.0)
         checks.flag(where + "record", self.record)
 
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
@@ -129,7 +126,7 @@ class IterativeSolver:
         """Fill scaled.best; returns iterations, products, status code and the best stopping quantity."""
         raise NotImplementedError
 
-    def _common(self, s: ScaledProblem, coulomb: bool) -> tuple:
+    def _sizes(self, s: ScaledProblem, coulomb: bool) -> tuple:
         """Arguments that all compiled iterations begin with."""
         return (
             s.operator.arrays,
@@ -141,12 +138,27 @@ class IterativeSolver:
             s.scale,
             s.weight,
             coulomb,
-            float(self.damping),
-            STOP[self.stop],
-            self.tolerance_for(s.count),
-            self.iteration_limit(s.count),
-            self.check_every,
         )
+
+    def _ending(self, s: ScaledProblem) -> tuple:
+        """When compiled iterations stop."""
+        return (STOP[self.stop], self.tolerance_for(s.count), self.iteration_limit(s.count), self.check_every)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntiRelaxedSolver(IterativeSolver):
+    """First-order solvers: methods of the relaxed law that refresh the correction mu |u_T| as they go."""
+
+    damping: float = 300.0
+    """Coulomb's law: from iteration `damping` on, the correction is refreshed by damping / k of its change only."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.number(type(self).__name__ + ".damping", self.damping, above=0.0)
+
+    def _common(self, s: ScaledProblem, coulomb: bool) -> tuple:
+        """Arguments that the compiled iterations of these solvers begin with."""
+        return (*self._sizes(s, coulomb), float(self.damping), *self._ending(s))
 
 
 def checked_problem(where: str, problem: ConeProblem) -> None:

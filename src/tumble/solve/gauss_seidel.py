@@ -10,13 +10,13 @@ import numpy as np
 from .. import checks
 from ..errors import OptionsError, ProblemError, message
 from ..problem.operators import ArticulatedOperator
-from .base import IterativeSolver, ScaledProblem
+from .base import AntiRelaxedSolver, ScaledProblem
 
 __all__ = ["SolverGaussSeidel"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolverGaussSeidel(IterativeSolver):
+class SolverGaussSeidel(AntiRelaxedSolver):
     """Sweeps contact by contact with the step omega / lambda_max(N_ii), which does not diverge for omega < 2.
 
     Sequential, so the result does not depend on the number of threads.

@@ -93,7 +93,9 @@ class MatrixForm:
         self.bias = bias / self.unit
         mu = problem.friction[:n]
         self.cone = mu >= 0.0
-        self.friction = np.where(self.cone, mu * self.scale[:, 0] / self.scale[:, 1], mu / (self.scale[:, 0] * self.unit))
+        self.friction = np.where(
+            self.cone, mu * self.scale[:, 0] / self.scale[:, 1], mu / (self.scale[:, 0] * self.unit)
+        )
         # The measure's weights: g^ = hat x, u^ = u / hat; they are 1 for an isotropic block.
         self.hat = self.scale * weight[:n, None]
         self.hat_friction = np.where(self.cone, mu, mu * weight[:n] / self.unit)
@@ -145,7 +147,9 @@ class MatrixForm:
     def to_impulse(self, x: np.ndarray) -> np.ndarray:
         """Impulses (3, cap) on their sets."""
         out = np.zeros_like(self.problem.bias)
-        g = project(self.unit * self.scale * np.nan_to_num(x, posinf=0.0, neginf=0.0), self.problem.friction[: self.count])
+        g = project(
+            self.unit * self.scale * np.nan_to_num(x, posinf=0.0, neginf=0.0), self.problem.friction[: self.count]
+        )
         out[: self.dim, : self.count] = g.T
         return out
 

@@ -12,6 +12,7 @@ from .broad import (
     most_and_total,
     spread_speed,
 )
+from .coulomb_sweep import nsgs
 from .iterate import apgd
 from .iterate_more import barzilai_borwein, relax
 from .joints import (
@@ -97,6 +98,7 @@ __all__ = [
     "measure",
     "most_and_total",
     "name",
+    "nsgs",
     "place_shapes",
     "predict",
     "product",

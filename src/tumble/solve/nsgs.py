@@ -1,0 +1,58 @@
+"""Nonsmooth Gauss-Seidel: sweeps that solve the problem of each contact exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .. import checks
+from ..errors import ProblemError, message
+from ..problem.operators import ArticulatedOperator
+from .base import IterativeSolver, ScaledProblem
+
+__all__ = ["SolverNSGS"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverNSGS(IterativeSolver):
+    """Contact by contact, the exact solution of its own 3 x 3 problem under either law, the others held.
+
+    The natural choice for few contacts (a handful of sweeps, one for a single contact); slow on tall piles.
+    Sequential, so the result does not depend on the number of threads.
+    """
+
+    omega: float = 1.0
+    """Part of the way to the exact solution that is gone, up to 1."""
+    check_every: int = 2
+    """Sweeps between two measurements."""
+    name: ClassVar[str] = "nsgs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.number("SolverNSGS.omega", self.omega, above=0.0, at_most=1.0)
+
+    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+        if isinstance(scaled.operator, ArticulatedOperator):
+            raise ProblemError(
+                message(
+                    "SolverNSGS",
+                    "cannot take jointed bodies",
+                    "joints are eliminated in the product, and a sweep has none",
+                    "Use SolverAPGD, SolverInteriorPoint or SolverAuto.",
+                )
+            )
+        return scaled.backend.nsgs(
+            *self._sizes(scaled, coulomb),
+            *self._ending(scaled),
+            scaled.diagonal,
+            float(self.omega),
+            scaled.problem.buffer("blocks", *scaled.diagonal.shape),
+            scaled.x,
+            scaled.vector("nx"),
+            scaled.best,
+            scaled.partial,
+            scaled.values,
+            history,
+        )
