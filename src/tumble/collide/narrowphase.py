@@ -29,6 +29,7 @@ class ContactSearch:
         self._has_surfaces = bool(np.any(np.isin(model.shape_kind, (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD))))
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
+        self._pairs = np.arange(model.friction.size, dtype=float).reshape(model.friction.shape)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
@@ -106,7 +107,7 @@ class ContactSearch:
             self._shapes,
             m.shape_body,
             m.shape_material,
-            m.friction,
+            self._pairs if m.pair_laws.active else m.friction,
             m.shape_smallest,
             contacts.body_a,
             contacts.friction,
@@ -115,6 +116,10 @@ class ContactSearch:
             contacts.point,
             contacts.gap,
         )
+        if m.pair_laws.active:  # the table of pairs took the place of friction
+            n = contacts.count
+            contacts.pair[:n] = contacts.friction[:n]
+            contacts.friction[:n] = m.friction.ravel()[contacts.pair[:n]]
 
     @property
     def nbytes(self) -> int:

@@ -66,7 +66,11 @@ class SceneBuilder(Mechanism):
 
     def set_friction(self, a: Material | str, b: Material | str, friction: float) -> None:
         """Friction between two materials, in place of the smaller of their own values."""
-        self._materials.set_friction(a, b, friction)
+        self._materials.set_pair(a, b, friction=friction)
+
+    def set_pair(self, a: Material | str, b: Material | str, **properties: float) -> None:
+        """Properties of a `Material` (friction, restitution ..) between two of them, in place of the combined ones."""
+        self._materials.set_pair(a, b, **properties)
 
     # ------------------------------------------------------------------ bodies
 
@@ -441,6 +445,7 @@ class SceneBuilder(Mechanism):
             **shape_arrays(self._batches),
             materials=tuple(self._materials.known),
             friction=self._materials.friction(),
+            pair_laws=self._materials.laws(),
             excluded=np.array(sorted((a << 32) + b for a, b in self._excluded), dtype=np.int64),
             names=tuple((name, first, count) for name, (first, count) in self._names.items()),
             motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},

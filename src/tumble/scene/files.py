@@ -127,6 +127,7 @@ def _load_toml(path: Path, text: str) -> LoadedScene:
     adders = {
         "material": lambda **row: builder.add_material(Material(**row)),
         "friction": lambda a, b, friction: builder.set_friction(a, b, friction),
+        "pair": builder.set_pair,
         "container": functools.partial(_add_container, builder),
         "body": functools.partial(_add_body, builder, reader),
         "spheres": functools.partial(_add_spheres, builder),

@@ -11,36 +11,98 @@ import numpy as np
 from .. import checks
 from ..errors import SceneError, message
 
-__all__ = ["Material", "MaterialTable"]
+__all__ = ["Material", "MaterialTable", "PairLaws"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
     """Surface of a shape.
 
-    Between two materials the smaller friction counts, unless `SceneBuilder.set_friction` says otherwise.
+    Between two materials the smaller friction, restitution, cohesion and ranges count, and the larger threshold, unless
+    `SceneBuilder.set_pair` says otherwise.
     """
 
     friction: float = 0.5
-    """Coulomb's coefficient of friction mu, >= 0."""
+    """Coulomb's coefficient of friction mu, >= 0; while sliding, where `static_friction` is given."""
+    static_friction: float | None = None
+    """At rest, >= friction: mu(v) = mu + (mu_s - mu) exp(-(v / friction_speed)^2), v the sliding speed at the start of
+    the step. None: the same as `friction`."""
+    friction_speed: float = 0.01
+    """Speed over which friction falls from static to sliding [m/s]."""
+    restitution: float = 0.0
+    """e, 0 (default) to 1: an impact faster than the threshold leaves with e times its speed."""
+    restitution_threshold: float = 0.01
+    """Slower impacts do not bounce [m/s]."""
+    cohesion: float = 0.0
+    """Largest pull c of a contact [N]."""
+    cohesion_range: float | None = None
+    """Gap up to which cohesion acts [m]. None: a millionth of the smaller shape's half-extent."""
     name: str | None = None
     """Name for look-up from scene files and error messages."""
 
     def __post_init__(self) -> None:
-        checks.number(
-            "Material.friction",
-            self.friction,
-            at_least=0.0,
-            error=SceneError,
-            remedy="Use 0 for a frictionless surface.",
-        )
+        _checked("Material", {f: getattr(self, f) for f in PROPERTIES})
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise SceneError(message("Material.name", "must be a non-empty text", repr(self.name), "Or leave it out."))
 
 
-def combined_friction(a: Material, b: Material) -> float:
-    """The rule for two materials without an entry of their own: the smaller value."""
-    return min(a.friction, b.friction)
+PROPERTIES = (
+    "friction",
+    "static_friction",
+    "friction_speed",
+    "restitution",
+    "restitution_threshold",
+    "cohesion",
+    "cohesion_range",
+)
+LARGER = ("friction_speed", "restitution_threshold")
+"""Properties of which the larger of two counts; of the others the smaller."""
+
+
+def _checked(where: str, values: dict[str, float | None]) -> None:
+    """The rules for the properties of a material or of a pair."""
+    rules: dict[str, dict[str, Any]] = {
+        "friction": {"at_least": 0.0, "remedy": "Use 0 for a frictionless surface."},
+        "static_friction": {"at_least": 0.0},
+        "friction_speed": {"above": 0.0, "unit": "m/s"},
+        "restitution": {"at_least": 0.0, "at_most": 1.0, "remedy": "1 keeps the speed, 0 takes all of it."},
+        "restitution_threshold": {"at_least": 0.0, "unit": "m/s"},
+        "cohesion": {"at_least": 0.0, "unit": "N"},
+        "cohesion_range": {"at_least": 0.0, "unit": "m"},
+    }
+    for name, value in values.items():
+        if value is not None or name not in ("static_friction", "cohesion_range"):
+            checks.number(f"{where}.{name}", value, error=SceneError, **rules[name])
+    rest, sliding = values.get("static_friction"), values.get("friction")
+    if rest is not None and sliding is not None and rest < sliding:
+        raise SceneError(
+            message(f"{where}.static_friction", f"must be at least friction = {sliding}", rest, "Swap the two.")
+        )
+
+
+@dataclass(frozen=True)
+class PairLaws:
+    """Properties of every pair of materials, (k, k) arrays; -1 for a cohesion range that is left to the size."""
+
+    static_friction: np.ndarray
+    friction_speed: np.ndarray
+    restitution: np.ndarray
+    restitution_threshold: np.ndarray
+    cohesion: np.ndarray
+    cohesion_range: np.ndarray
+    active: bool
+    """Whether any pair has more than plain friction"""
+
+
+def _combined(name: str, a: Material, b: Material) -> float:
+    """The rule for two materials without an entry of their own."""
+    x, y = getattr(a, name), getattr(b, name)
+    if name == "static_friction":
+        x, y = (m.friction if v is None else v for m, v in ((a, x), (b, y)))
+    if name == "cohesion_range":
+        x, y = (np.inf if v is None else v for v in (x, y))
+        return -1.0 if x == y == np.inf else min(x, y)
+    return max(x, y) if name in LARGER else min(x, y)
 
 
 class MaterialTable:
@@ -48,7 +110,7 @@ class MaterialTable:
 
     def __init__(self) -> None:
         self.known: list[Material] = []
-        self._pairs: dict[tuple[int, int], float] = {}
+        self._pairs: dict[tuple[int, int], dict[str, float]] = {}
 
     def add(self, material: Material) -> Material:
         """Register a material and return it."""
@@ -62,17 +124,36 @@ class MaterialTable:
             self.known.append(material)
         return material
 
-    def set_friction(self, a: Material | str, b: Material | str, friction: float) -> None:
-        """Friction between two materials, in place of the smaller of their own values."""
-        value = checks.number("set_friction.friction", friction, at_least=0.0, error=SceneError)
-        i, j = sorted((self._index("set_friction", a), self._index("set_friction", b)))
-        self._pairs[i, j] = value
+    def set_pair(self, a: Material | str, b: Material | str, **properties: float) -> None:
+        """Properties between two materials, in place of those combined from their own."""
+        for name in properties:
+            checks.choice("set_pair", name, PROPERTIES, error=SceneError)
+        _checked("set_pair", properties)
+        i, j = sorted((self._index("set_pair", a), self._index("set_pair", b)))
+        self._pairs.setdefault((i, j), {}).update({k: float(v) for k, v in properties.items()})
 
     def friction(self) -> np.ndarray:
         """(k, k) coefficient for every pair."""
-        table = np.array([[combined_friction(a, b) for b in self.known] for a in self.known], float)
-        for (i, j), value in self._pairs.items():
-            table[i, j] = table[j, i] = value
+        return self._table("friction")
+
+    def laws(self) -> PairLaws:
+        """What pairs have beyond friction."""
+        tables = {name: self._table(name) for name in PROPERTIES[1:]}
+        friction = self.friction()
+        for (i, j), values in self._pairs.items():
+            if "friction" in values and "static_friction" not in values:  # one value for rest and motion
+                tables["static_friction"][i, j] = tables["static_friction"][j, i] = values["friction"]
+        tables["static_friction"] = np.maximum(tables["static_friction"], friction)
+        active = bool(
+            np.any(tables["static_friction"] > friction) or np.any(tables["restitution"]) or np.any(tables["cohesion"])
+        )
+        return PairLaws(**tables, active=active)
+
+    def _table(self, name: str) -> np.ndarray:
+        table = np.array([[_combined(name, a, b) for b in self.known] for a in self.known], float)
+        for (i, j), values in self._pairs.items():
+            if name in values:
+                table[i, j] = table[j, i] = values[name]
         return table
 
     def of_shapes(self, where: str, material: Any, count: int) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from ..checks import nearest
 from ..errors import SceneError, message
 from . import rotation
 from .joint_model import JointModel
-from .materials import Material
+from .materials import Material, PairLaws
 from .motion import Motion
 
 __all__ = ["ContactMemory", "ForceCallback", "Model", "State"]
@@ -157,6 +157,8 @@ class Model:
     materials: tuple[Material, ...]
     friction: np.ndarray
     """(k, k) coefficient for every pair of materials"""
+    pair_laws: PairLaws
+    """What pairs of materials have beyond friction"""
     excluded: np.ndarray
     """(e,) int64 sorted, a * 2^32 + b for pairs of bodies a < b that never collide"""
     names: tuple[tuple[str, int, int], ...]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from .. import checks
-from ..enums import Law, Scaling, Stop
+from ..enums import Integrator, Law, Scaling, Stop
 from ..errors import SceneError, message
+from .materials import PROPERTIES
 from .mechanism_tables import mechanism_tables
 
 __all__ = ["schema", "validated"]
@@ -148,6 +149,8 @@ def schema() -> types.SimpleNamespace:
         recovery_speed=float,
         warm_start=bool,
         speed_limit=float,
+        integrator=Literal[tuple(Integrator)],
+        theta=float,
     )
     solver = table(
         "Solver",
@@ -158,11 +161,13 @@ def schema() -> types.SimpleNamespace:
         scaling=Literal[tuple(Scaling)],
     )
     run = dict(until=Annotated[float, Field(gt=0)], save_every=Annotated[int, Field(ge=1)])
+    surface = dict.fromkeys(PROPERTIES, float)
     scene = table(
         "Scene",
         gravity=vector,
-        material=list[table("Material", name=(text, ...), friction=float)],
+        material=list[table("Material", name=(text, ...), **surface)],
         friction=list[table("Friction", a=(text, ...), b=(text, ...), friction=(float, ...))],
+        pair=list[table("Pair", a=(text, ...), b=(text, ...), **surface)],
         body=list[body],
         container=list[container],
         spheres=list[spheres],

@@ -75,7 +75,7 @@ def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces
     c, k = result.contacts, result.contacts.count
     arrays = contact_arrays(result.problem)
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
-    impulse = np.einsum("rdk,rk->kd", frame, result.solution.impulse[:, :k])
+    impulse = np.einsum("rdk,rk->kd", frame, result.impulse[:, :k])
     return ContactForces(
         model,
         c.body_a[:k].copy(),

@@ -25,6 +25,7 @@ from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..solve.base import Solution, Solver
+from .laws import apply_laws
 from .moreau import correct_positions, hold_in_velocity, mean_poses
 from .report import StepReport
 
@@ -39,6 +40,9 @@ class StepResult:
     contacts: Contacts
     problem: ConeProblem
     solution: Solution
+    """Of the problem, whose impulses are shifted where there is cohesion"""
+    impulse: np.ndarray
+    """(3, cap) impulses of the contacts themselves, rows n, u, w [N s]"""
     not_finite: int
     """Bodies whose new state is not finite"""
     travel: float
@@ -111,6 +115,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
         if moreau:
             hold_in_velocity(contacts, problem, work.before, work.free, h)
+        shift = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h)
         guess = problem.vector("x")
         if options.warm_start:
             warm = work.rows.warm_start(contacts, state.memory, guess)
@@ -121,14 +126,20 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             guess[:, bounded] = 0.0
             if options.warm_start:
                 guess[0, bounded] = state.row_impulse[work.joints.active]
+        if shift is not None:
+            guess[0, : contacts.count] += shift
     with _Timer(seconds, "solve"):
         solution = solver.solve(problem, law=options.law, guess=guess)
+        impulse = solution.impulse
+        if shift is not None:
+            impulse = impulse.copy()
+            impulse[0, : contacts.count] -= shift
     with _Timer(seconds, "advance"):
-        change = problem.operator.velocity(solution.impulse)
+        change = problem.operator.velocity(impulse)
         work_joints = work_motors = 0.0
         if work.joints is not None:
-            work_joints, work_motors = _joint_step(state, contacts, problem, solution, work, change, h)
-        work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, solution, work, change)
+            work_joints, work_motors = _joint_step(state, contacts, problem, impulse, work, change, h)
+        work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, impulse, work, change)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         start = (state.position.copy(), state.orientation.copy()) if moreau else None
         np.add(work.free, change, out=work.velocity)
@@ -158,7 +169,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             lifted += correct_positions(model, state, contacts, problem, work.before, work.velocity, options)
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
-        state.memory = work.rows.remember(contacts, solution.impulse)
+        state.memory = work.rows.remember(contacts, impulse)
         if work.joints is not None:
             state.coordinate = work.joints.coordinates(state, work.joints._trial_jacobian)
             state.row_impulse = work.joints.impulse.copy()
@@ -202,7 +213,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         status=solution.status,
         seconds=seconds,
     )
-    return StepResult(report, contacts, problem, solution, int(sums[6]), float(sums[7]))
+    return StepResult(report, contacts, problem, solution, impulse, int(sums[6]), float(sums[7]))
 
 
 def _external_forces(model: Model, state: State, work: Workspace) -> None:
@@ -265,14 +276,14 @@ def _joint_step(
     state: State,
     contacts: Contacts,
     problem: ConeProblem,
-    solution: Solution,
+    impulse: np.ndarray,
     work: Workspace,
     change: np.ndarray,
     h: float,
 ) -> tuple[float, float]:
     """Reactions of the joints and the projection onto them (into `change`); returns their work, and motors' [J]."""
     joints = work.joints
-    joints.take_reactions(solution.impulse[0, contacts.count : problem.count])
+    joints.take_reactions(impulse[0, contacts.count : problem.count])
     np.add(work.free, change, out=work.velocity)
     joints.project(state, work.matrix, work.velocity, h, work.next_pose)
     np.subtract(work.velocity, work.free, out=change)
@@ -280,7 +291,7 @@ def _joint_step(
 
 
 def _contact_work(
-    model: Model, contacts: Contacts, problem: ConeProblem, solution: Solution, work: Workspace, change: np.ndarray
+    model: Model, contacts: Contacts, problem: ConeProblem, impulse: np.ndarray, work: Workspace, change: np.ndarray
 ) -> tuple[float, float, float]:
     """Work of normal and tangential impulses, and of prescribed motion, with the mean velocity of the step [J]."""
     if contacts.count == 0:
@@ -289,7 +300,7 @@ def _contact_work(
     problem.operator.relative(work.before, before)
     np.add(work.free, change, out=work.velocity)
     problem.operator.relative(work.velocity, after)
-    normal, friction = work.backend.contact_work(contacts.count, solution.impulse, after, before)
+    normal, friction = work.backend.contact_work(contacts.count, impulse, after, before)
     driven = 0.0
     arrays = contact_arrays(problem)
     if work.has_kinematic:
@@ -300,7 +311,7 @@ def _contact_work(
             contacts.body_b,
             arrays.frame,
             arrays.arms,
-            solution.impulse,
+            impulse,
             work.free,
         )
     return float(normal), float(friction), float(driven)

@@ -1,0 +1,166 @@
+"""Cohesion, restitution and friction that falls with speed, against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tumble as tb
+from tumble.errors import SceneError
+
+G = 9.81
+
+
+def pair(cohesion, pull, h, margin=None, **options):
+    """Two touching spheres, one held, one pulled away with a force."""
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_material(tb.Material(name="clay", cohesion=cohesion))
+    scene.add_static(tb.Sphere(0.1), material="clay")
+    scene.add_body(tb.Sphere(0.1), mass=1.0, material="clay", position=(0, 0, 0.2), force=(0, 0, pull), name="ball")
+    return tb.Simulation(scene.build(), options=tb.StepOptions(dt=h, margin=margin, **options))
+
+
+@pytest.mark.parametrize("law", ["coulomb", "relaxed"])
+@pytest.mark.parametrize("h", [1e-2, 1e-3, 1e-4])
+def test_cohesion_holds_up_to_its_force_whatever_the_step(h, law):
+    held = pair(5.0, 0.999 * 5.0, h, law=law)
+    held.run(until=100 * h, progress=False)
+    assert np.abs(held.velocities()).max() < 1e-9
+    assert held.contact_forces().on("ball") == pytest.approx([0, 0, -0.999 * 5.0], rel=1e-6)
+    torn = pair(5.0, 1.001 * 5.0, h, law=law)
+    torn.run(until=100 * h, progress=False)
+    assert torn.velocities()[1][2] > 0.0
+    assert torn.positions()[1][2] > 0.2
+
+
+def test_the_work_of_separation_does_not_depend_on_step_or_margin():
+    """A ball leaves with a given speed: what it loses is at most c times the range, the same for every h and margin.
+
+    The range is crossed within a step (1e-7 m), so cohesion acts in the one step in which the gap is still closed: it
+    takes h c / m off the speed, O(h), and nothing once apart.
+    """
+    lost = {}
+    for h in (1e-3, 1e-4):
+        for margin in (None, 0.05):
+            sim = pair(5.0, 0.0, h, margin=margin)
+            sim.set_state(velocity=[[0, 0, 0], [0, 0, 1.0]])
+            sim.run(until=50 * h, progress=False)
+            lost[h, margin] = 1.0 - sim.velocities()[1][2]
+    for h in (1e-3, 1e-4):
+        assert lost[h, None] == pytest.approx(lost[h, 0.05], abs=1e-12)
+        assert lost[h, None] == pytest.approx(5.0 * h, rel=1e-9)
+
+
+def drop(e, h, height=1.0, until=None, **options):
+    scene = tb.SceneBuilder()
+    scene.add_material(tb.Material(name="rubber", restitution=e))
+    scene.add_static(tb.HalfSpace(), material="rubber")
+    scene.add_body(tb.Sphere(0.1), mass=2.0, material="rubber", position=(0, 0, 0.1 + height), name="ball")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h, **options))
+    fall = np.sqrt(2 * height / G)
+    top, energy, hit = 0.0, [], False
+    while sim.time < (fall * (1 + 2 * max(e, 0.1)) if until is None else until):
+        report = sim.step()
+        energy.append(report.total_energy)
+        hit = hit or sim.velocities()[1][2] > 0.0
+        if hit:
+            top = max(top, sim.positions()[1][2] - 0.1)
+    return top, np.array(energy)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.25, 0.5, 0.75, 1.0])
+def test_rebounds_reach_e_squared_of_the_height(e):
+    errors = [abs(drop(e, h)[0] - e**2) for h in (4e-4, 1e-4)]
+    assert errors[1] < 1e-3
+    assert errors[1] <= max(errors[0], 1e-9)
+
+
+def test_euler_gains_at_most_half_a_step_of_fall_and_midpoint_nothing():
+    h = 1e-3
+    speed = np.sqrt(2 * G)
+    start = 2.0 * G * 1.1
+    _, euler = drop(1.0, h)
+    assert euler.max() - start <= 2.0 * G * h * speed / 2 * (1 + 1e-6)
+    _, midpoint = drop(1.0, h, integrator="moreau")
+    assert midpoint.max() - start <= 1e-9 * start
+
+
+def cradle(gap, e=1.0, h=1e-4, speed=1.0):
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    scene.add_material(tb.Material(name="steel", friction=0.0, restitution=e))
+    for k in range(5):
+        x = k * (0.2 + gap)
+        v = (speed if k == 0 else 0.0, 0, 0)
+        scene.add_body(tb.Sphere(0.1), mass=1.0, material="steel", position=(x, 0, 0), velocity=v)
+    sim = tb.Simulation(
+        scene.build(), options=tb.StepOptions(dt=h), solver=tb.SolverAPGD(tolerance=1e-12, max_iterations=20000)
+    )
+    sim.run(until=0.05, progress=False)
+    return sim.velocities()[:, 0]
+
+
+def test_a_row_of_balls_with_gaps_hands_the_speed_on():
+    assert cradle(gap=5e-4) == pytest.approx([0, 0, 0, 0, 1], abs=1e-3)
+
+
+def test_touching_balls_give_the_simultaneous_result():
+    """One impact of all at once: impulses are a least-squares answer, not a travelling wave."""
+    assert cradle(gap=0.0) == pytest.approx([-0.6, 0.4, 0.4, 0.4, 0.4], abs=1e-6)
+
+
+def test_slow_impacts_do_not_bounce():
+    top, _ = drop(0.9, 1e-3, height=1e-6, until=0.1)
+    assert top < 1e-6
+
+
+def test_friction_falls_with_speed():
+    """A cube on a belt of constant speed: the friction force is mu(v) m g."""
+    mu, rest, scale = 0.2, 0.5, 0.1
+    for speed in (0.02, 0.1, 0.5):
+        scene = tb.SceneBuilder()
+        scene.add_material(tb.Material(name="x", friction=mu, static_friction=rest, friction_speed=scale))
+        scene.add_kinematic(tb.Box((4, 4, 1)), material="x", position=(0, 0, -0.5), velocity=(speed, 0, 0))
+        scene.add_body(tb.Box((1, 1, 1)), mass=1.0, material="x", position=(0, 0, 0.5), name="cube")
+        sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-5), solver=tb.SolverAPGD(tolerance=1e-12))
+        sim.step()
+        expected = mu + (rest - mu) * np.exp(-((speed / scale) ** 2))
+        assert sim.contact_forces().on("cube")[0] == pytest.approx(expected * G, rel=1e-6)
+
+
+def test_pairs_override_materials():
+    scene = tb.SceneBuilder()
+    a, b = tb.Material(name="a", restitution=0.5, cohesion=1.0), tb.Material(name="b", restitution=0.9, cohesion=3.0)
+    scene.add_material(a)
+    scene.add_material(b)
+    scene.set_pair("a", "b", restitution=0.7, friction=0.1)
+    scene.add_body(tb.Sphere(0.1), mass=1.0, material="a")
+    scene.add_body(tb.Sphere(0.1), mass=1.0, material="b", position=(1, 0, 0))
+    model = scene.build()
+    laws = model.pair_laws
+    assert laws.restitution.tolist() == [[0.5, 0.7], [0.7, 0.9]]
+    assert laws.cohesion.tolist() == [[1.0, 1.0], [1.0, 3.0]]
+    assert model.friction[0, 1] == laws.static_friction[0, 1] == 0.1
+    assert laws.active
+
+
+@pytest.mark.parametrize(
+    ("properties", "words"),
+    [
+        ({"restitution": 1.1}, "restitution.*<= 1"),
+        ({"restitution": -0.1}, "restitution.*>= 0"),
+        ({"cohesion": -1.0}, "cohesion.*>= 0"),
+        ({"cohesion": np.inf}, "finite"),
+        ({"static_friction": 0.1, "friction": 0.2}, "at least friction"),
+        ({"friction_speed": 0.0}, "> 0"),
+        ({"cohesion_range": -1.0}, ">= 0"),
+    ],
+)
+def test_bad_materials_are_named(properties, words):
+    with pytest.raises(SceneError, match=words):
+        tb.Material(**properties)
+
+
+def test_plain_scenes_do_not_pay():
+    scene = tb.SceneBuilder()
+    scene.add_body(tb.Sphere(0.1), mass=1.0)
+    assert not scene.build().pair_laws.active
