@@ -254,7 +254,10 @@ def test_a_stewart_platform_follows_its_legs():
     quarters(drift)
 
 
-@pytest.mark.parametrize("name", ["slider", "four_bar", "gyroscope", "double", "stewart"])
+@pytest.mark.parametrize(
+    "name",
+    ["slider", "stewart", *(pytest.param(n, marks=pytest.mark.slow) for n in ("four_bar", "gyroscope", "double"))],
+)
 def test_joints_stay_closed_for_ten_seconds(name):
     make = {
         "slider": lambda: slider_crank(1e-3, 5.0),
@@ -303,7 +306,7 @@ def test_a_chain_with_a_thousandfold_mass_at_its_end_swings_without_stretch():
     assert sim.last.report.total_energy == pytest.approx(energy, rel=1e-3)
 
 
-@pytest.mark.parametrize("times", [(2.0, 20.0), pytest.param((10.0, 100.0), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [(1.0, 10.0), pytest.param((10.0, 100.0), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["pendulum", "four_bar"])
 def test_energy_does_not_drift(name, times):
     """SHAKE is symplectic: the error of the energy oscillates and does not grow."""
