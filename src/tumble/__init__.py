@@ -14,6 +14,8 @@ from .errors import TumbleError, TumbleWarning
 from .observe.trajectory import Trajectory
 from .options import Save, StepOptions
 from .problem.cone_problem import ConeProblem
+from .problem.fclib import read_problem
+from .problem.fclib_write import write_problem
 from .scene.builder import SceneBuilder
 from .scene.files import load_scene
 from .scene.fill import grid_points, lattice_points, random_points
@@ -71,5 +73,7 @@ __all__ = [
     "load_scene",
     "open_box",
     "random_points",
+    "read_problem",
     "solvers",
+    "write_problem",
 ]

@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 success, 2 bad input, 3 a strict run did not converge, 130 interrupted.
+"""The command line. Exit codes: 0 success, 2 bad input, 3 not converged (strict run, solve), 130 interrupted.
 
 Commands import what they need when they run, so that `tumble --help` is quick.
 """
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from . import checks
-from .errors import OptionsError, TumbleError, TumbleWarning, message
+from .errors import FileError, OptionsError, TumbleError, TumbleWarning, message
 from .version import __version__
 
 __all__ = ["app", "main"]
@@ -134,6 +134,9 @@ def run(
     max_iterations: Annotated[int | None, _option("Of the solver.", **WHOLE)] = None,
     save_every: Annotated[int | None, _option("Steps between two frames.", **WHOLE)] = None,
     contacts: Annotated[bool, typer.Option("--contacts", help="Record contacts and their forces, too.")] = False,
+    dump_problem: Annotated[
+        list[int] | None, _option("Write the problem of this step; may be given more than once.", **WHOLE)
+    ] = None,
     strict: Strict = False,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
@@ -167,9 +170,44 @@ def run(
     save = Save(path=path, fields=fields, **_given(every=every))
     with _interruptible(f"; the data are in {path}, go on with --resume") as simulation:
         sim = simulation(loaded.model, options=options, solver=chosen, threads=threads)
-        result = sim.run(until=until, save=save, progress=False if quiet else None, strict=strict, resume=resume)
+        result = sim.run(
+            until=until,
+            save=save,
+            progress=False if quiet else None,
+            strict=strict,
+            resume=resume,
+            dump_problems=dump_problem or (),
+        )
     if not quiet:
         print(result.summary())
+
+
+@app.command()
+def solve(
+    path: Annotated[Path, typer.Argument(help="A problem (.hdf5), or a folder of problems.", show_default=False)],
+    law: Annotated[str, typer.Option(help="coulomb or relaxed.")] = "coulomb",
+    solver: Annotated[str | None, _option("Name, or names with commas for a folder (default: auto, or apgd).")] = None,
+    tolerance: Annotated[float | None, _option("Of the solver.", **NUMBER)] = None,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, _option("Impulses of a problem (.npy), or folder for tables and profile.")] = None,
+    threads: Threads = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="Option of the solver; may be given more than once."),
+    ] = None,
+) -> None:
+    """Solve a stored problem, or compare solvers on a folder of them. Exit code 3: tolerance not reached."""
+    _check_threads(threads)
+    from .enums import Law
+    from .laboratory import default_solver, make_solvers
+
+    law = checks.choice("--law", law, list(Law))
+    options = {key: _value(text) for key, text in map(_setting, settings or ())} | _given(tolerance=tolerance)
+    solvers = make_solvers(default_solver() if solver is None else solver, options)
+    with _interruptible(""):
+        done = (_solve_folder if path.is_dir() else _solve_one)(path, solvers, law, out, threads, as_json)
+    if not done:
+        raise typer.Exit(NOT_CONVERGED)
 
 
 @app.command()
@@ -290,6 +328,67 @@ def _interruptible(words: str) -> Iterator[Any]:
         raise Interrupted(words) from None
 
 
+def _solve_one(path: Path, solvers: list, law: str, out: Path | None, threads: int | None, as_json: bool) -> bool:
+    """One problem, one solver; returns whether the tolerance was reached."""
+    import numpy as np
+
+    from .laboratory import solve_file
+
+    if len(solvers) > 1:
+        got = ", ".join(solver.name for solver in solvers)
+        raise OptionsError(message("--solver", "must be one name for one problem", got, "Give a folder to compare."))
+    stored, (row, solution) = solve_file(path, solvers[0], law, threads=threads)
+    if out is not None:
+        try:
+            with out.open("wb") as file:
+                np.save(file, stored.impulses(solution.impulse))
+        except OSError as cause:
+            raise FileError(message(str(out), "must be writable", cause, "Check the folder.")) from cause
+    if as_json:
+        print(json.dumps(_plain(row)))
+    else:
+        _table(stored.title or path.stem, ("", ""), _flat(row))
+    return solution.converged
+
+
+def _solve_folder(path: Path, solvers: list, law: str, out: Path | None, threads: int | None, as_json: bool) -> bool:
+    """All problems of a folder with all solvers; returns whether every tolerance was reached."""
+    from .laboratory import UNREADABLE, solve_folder, write_results
+
+    names = [solver.name for solver in solvers]
+    each = (lambda row: print(json.dumps(_plain(row)), flush=True)) if as_json else lambda row: None
+    rows = solve_folder(path, solvers, law, threads=threads, each=each)
+    if not as_json:
+        columns = ("problem", "contacts", "solver", "status", "iterations", "seconds", "natural_map")
+        cells = [
+            [_text(row.get(c, "")) for c in columns[:-2]] + [_short(row.get(c)) for c in columns[-2:]] for row in rows
+        ]
+        _table(str(path), columns, cells, wide=True)
+        for name in names:
+            own = [row for row in rows if row["solver"] == name]
+            solved = [row for row in own if row["status"] == "converged"]
+            print(f"{name}: {len(solved)} of {len(own)} solved in {sum(row['seconds'] for row in solved):.3g} s")
+    if out is not None:
+        for file in write_results(out, rows, names, law):
+            print(file, file=sys.stderr if as_json else sys.stdout)
+    bad = [row for row in rows if row["status"] == UNREADABLE]
+    if bad:
+        raise FileError(bad[0]["remark"])
+    return all(row["status"] == "converged" for row in rows)
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def _value(text: str) -> Any:
+    """A setting as a number, true, false, null, or the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _check_resume(path: Path, options: Any, solver: Any, every: int | None, fields: tuple[str, ...]) -> tuple:
     """How often and what the file records; refuses options that differ from those the run began with."""
     from dataclasses import asdict
@@ -390,7 +489,8 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return rows
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool = False) -> None:
+    """wide: 120 columns where there is no terminal to say how many there are."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -401,7 +501,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console()
+    console = Console(width=120) if wide and not sys.stdout.isatty() else Console()
     console.print(table)
 
 

@@ -195,7 +195,7 @@ def test_describe_names_every_experiment():
     assert [name for name, _, _ in found] == list(EXPERIMENTS)
     for _, line, settings in found:
         assert line.endswith(".") and "\n" not in line
-        assert {"dt", "friction", "tolerance"} <= {s.name for s in settings}
+        assert {"dt", "tolerance"} <= {s.name for s in settings}
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_resume_in_another_process_is_bitwise_the_same(scene, capsys):
     assert code == 0 and "150 steps to t = 0.3 s" in out and "frames in b.h5" in out
     a, b = facts(capsys, "a.h5"), facts(capsys, "b.h5")
     assert a["final_state_sha256"] == b["final_state_sha256"]
-    assert (a["steps"], a["finished"], a["law"], a["solver"]) == (150, True, "coulomb", "apgd")
+    assert (a["steps"], a["finished"], a["law"], a["solver"]) == (150, True, "coulomb", "auto")
     assert a["options"]["save"]["every"] == 7 and a["bodies"] == {"static": 1, "kinematic": 0, "dynamic": 9}
 
 

@@ -40,3 +40,17 @@ def test_contact_frames_are_right_handed(theta, phi):
     frame = np.array([n, u, w])
     np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-13)
     assert np.linalg.det(frame) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-16, 2e-16, 1e-12, 1e-8, 1e-4])
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_the_largest_eigenvalue_is_never_too_small_where_eigenvalues_meet(spread, size):
+    """A block scaled to the unit matrix, up to rounding, gave half of it: Gauss-Seidel then took twice its step."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        d = size * (1.0 + spread * rng.uniform(-1, 1, 3))
+        o = size * spread * rng.uniform(-1, 1, 3) * 0.1
+        matrix = np.array([[d[0], o[0], o[1]], [o[0], d[1], o[2]], [o[1], o[2], d[2]]])
+        found = linalg.largest_eigenvalue(*d, *o)
+        exact = np.linalg.eigvalsh(matrix)[-1]
+        assert exact * (1 - 1e-14) <= found <= exact * (1 + 1e-3)

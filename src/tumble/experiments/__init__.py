@@ -23,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "incline-stop",
         "fill",
         "compact",
+        "methods",
         "fill-scaling",
         "convergence",
         "solver-scaling",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import ExperimentError, message
+from ..kernels import jit
 from ..scene.model import Model
 from ..sim.report import StepReport
 from ..sim.run import RunResult
@@ -152,6 +153,16 @@ class Job:
         sim = ObservedSimulation(model, observe=observe, threads=self.threads, **rest)
         return sim, sim.run(until=until, progress=self.progress, strict=self.strict)
 
+    @contextmanager
+    def threaded(self) -> Iterator[None]:
+        """Solve problems outside a simulation with the job's number of threads."""
+        before = jit.set_threads(self.threads) if self.threads is not None else None
+        try:
+            yield
+        finally:
+            if before is not None:
+                jit.set_threads(before)
+
 
 @dataclass(frozen=True)
 class Track:
@@ -190,6 +201,13 @@ def lasting(condition: np.ndarray) -> int | None:
     broken = np.flatnonzero(~condition)
     first = int(broken[-1]) + 1 if broken.size else 0
     return first if first < len(condition) else None
+
+
+def slope(x: np.ndarray, y: np.ndarray) -> float | None:
+    """Slope of log y over log x, positive values (k,); None with fewer than two different x."""
+    if len(set(np.asarray(x).tolist())) < 2:
+        return None
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
 def by_step_size(values: Mapping[float, Mapping[str, float]]) -> dict[str, float]:

@@ -86,6 +86,9 @@ def _draw_panel(axis: Any, panel: Panel) -> None:
         axis.set_yscale("log")
     if panel.log_x:
         axis.set_xscale("log")
+    for direction, log in ((axis.xaxis, panel.log_x), (axis.yaxis, panel.log)):
+        if log:
+            _label_decades(direction)
     if panel.equal:
         axis.set_aspect("equal", adjustable="datalim")
     axis.set_xlabel(panel.xlabel, fontsize=9)
@@ -94,6 +97,17 @@ def _draw_panel(axis: Any, panel: Panel) -> None:
     tidy(axis)
     if any(c.label and not c.label.startswith("_") for c in panel.curves):
         axis.legend(frameon=False, fontsize=8)
+
+
+def _label_decades(direction: Any) -> None:
+    """Labels at 1, 2 and 5 of every decade where there are fewer than two decades, else at the decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = direction.get_view_interval()
+    if low > 0.0 and high < 100.0 * low:
+        direction.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    direction.set_minor_formatter(NullFormatter())
 
 
 def tidy(axis: Any) -> None:

@@ -27,8 +27,8 @@ class Settings(BaseSettings):
     """Of `painleve`.
 
     The paper does not give its set-up. These values were found by search and give differences 2.0 to 2.5 % above the
-    printed ones for every k; the rest is not explained. With inertia 1 sliding is regular, so the paradox itself needs a
-    smaller one (a uniform rod of inertia 1/3 would need friction above 4/3).
+    printed ones for every k; the rest is not explained. With inertia 1 sliding is regular, so the paradox itself needs
+    a smaller one (a uniform rod of inertia 1/3 would need friction above 4/3).
     """
 
     friction: float = setting(0.75, "coefficient of friction", at_least=0.0)
@@ -145,9 +145,7 @@ def paradox(s: Settings, motions: dict[tuple[str, str, int], planar.Motion]) -> 
     gains = []
     for law in LAWS:
         for k in range(s.paradox_halvings + 1):
-            first = simulate(
-                s, law, s.dt / 2**k, inertia=s.paradox_inertia, height=0.0, speed=s.paradox_speed, steps=1
-            )
+            first = simulate(s, law, s.dt / 2**k, inertia=s.paradox_inertia, height=0.0, speed=s.paradox_speed, steps=1)
             gains.append(first.energy[1] - first.energy[0])
             error = np.abs(first.v[1] - exact).max()
             metrics[f"first_velocity_error_{law}_k{k}"] = error

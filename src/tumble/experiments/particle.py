@@ -8,6 +8,7 @@ relaxed law. Their difference is the 2-norm over all steps and coordinates divid
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +17,16 @@ from .base import LAWS, Job, setting
 from .base import Settings as BaseSettings
 from .figures import COLORS, PALETTE, Curve, Panel, draw_panels
 
-PRINTED = (5.6314800e-2, 1.7416200e-2, 6.7389900e-3, 2.1011170e-3, 7.6112319e-4, 2.6647317e-4, 9.2498029e-5, 3.2649217e-5)
+PRINTED = (
+    5.6314800e-2,
+    1.7416200e-2,
+    6.7389900e-3,
+    2.1011170e-3,
+    7.6112319e-4,
+    2.6647317e-4,
+    9.2498029e-5,
+    3.2649217e-5,
+)
 """Differences in the paper's Table 10.1, k = 0..7."""
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0]])
 
@@ -76,7 +86,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
             for k in range(s.halvings + 1)
         ]
         metrics |= {f"difference{name}_k{k}": d for k, d in enumerate(found)}
-        metrics |= {f"ratio{name}_k{k + 1}": a / b for k, (a, b) in enumerate(zip(found, found[1:])) if b > 0.0}
+        metrics |= {f"ratio{name}_k{k + 1}": a / b for k, (a, b) in enumerate(pairwise(found)) if b > 0.0}
     for k in range(s.halvings + 1):
         metrics[f"lift_height_k{k}"] = motions["_contact", "relaxed", k].q[:, 1].max()
         metrics[f"lift_height_coulomb_k{k}"] = motions["_contact", "coulomb", k].q[:, 1].max()
@@ -91,7 +101,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
 def draw(s: Settings, motions: dict[tuple[str, str, int], planar.Motion], m: dict[str, float], job: Job) -> None:
     """Paths, heights and differences (Figs 10.1 and 10.2, Table 10.1)."""
     path = Panel("height y [m]", xlabel="x [m]", title="fall")
-    start = Panel("height y [m]", title="from contact")
+    start = Panel("height [m]", title="from contact")
     for law in ("relaxed", "coulomb"):
         for k, line in ((s.halvings, "-"), (min(2, s.halvings), "--")):
             h = f"{law}, h = {s.dt / 2**k:.3g} s"
@@ -102,7 +112,9 @@ def draw(s: Settings, motions: dict[tuple[str, str, int], planar.Motion], m: dic
     ends = np.array([0.0, min(0.6, s.contact_duration)])
     start.curves.append(Curve("rise for h -> 0", ends, np.full(2, m["lift_height_exact"]), COLORS["exact"], ":"))
     dt = s.dt / 2.0 ** np.arange(s.halvings + 1)
-    table = Panel(r"$|q_{QP} - q_{LCP}|_2\, /\, 2^k$", xlabel="time step [s]", log=True, log_x=True, title="differences")
+    table = Panel(
+        r"$|q_{QP} - q_{LCP}|_2\, /\, 2^k$", xlabel="time step [s]", log=True, log_x=True, title="differences"
+    )
     labels = {
         "": f"fall, mu {s.friction:g}",
         "_text": f"fall, mu {s.text_friction:g}",

@@ -1,9 +1,9 @@
 """One body in the plane above a floor, stepped with exactly solved cone problems: shared by `particle`, `painleve`.
 
-The body has coordinates q = (x, y) or (x, y, angle) and one or two points that may touch the floor y = 0. Every point is
-a contact at every distance. A step is a planar cone problem of one or two contacts; its modes (each contact open,
-sliding to one of two sides, or sticking) are tried one by one, so the solution is exact up to rounding. `Motion.problem`
-gives all steps of a run as one `ConeProblem`, which is how they are measured.
+The body has coordinates q = (x, y) or (x, y, angle) and one or two points that may touch the floor y = 0. Every point
+is a contact at every distance. A step is a planar cone problem of one or two contacts; its modes (each contact open,
+sliding to one of two sides, or sticking) are all tried, so the solution is exact up to rounding. `Motion.problem` gives
+all steps of a run as one `ConeProblem`, which is how they are measured.
 """
 
 from __future__ import annotations
@@ -120,11 +120,60 @@ def simulate(body: Body, law: str, *, q: np.ndarray, v: np.ndarray, dt: float, s
 def solve_modes(n: np.ndarray, r: np.ndarray, mu: float, coulomb: bool, *, speed: float) -> tuple[np.ndarray, bool]:
     """Impulses (2 c,) of a planar cone problem of one or two contacts, and whether there is only one solution.
 
-    n (2 c, 2 c), r (2 c,) with the rows normal, tangential of each contact. speed: of the body [m/s], for rounding.
+    n (2 c, 2 c), r (2 c,) with the rows normal, tangential of each contact. speed: of the body [m/s]. Contacts too far
+    to be reached at twice that speed are taken as open first; if the others' solution keeps them open, it is the
+    solution (others in which a far contact carries an impulse are not looked for).
     """
-    u0 = r[::2]
-    if np.all(u0 >= mu * np.abs(r[1::2]) if not coulomb else u0 >= 0.0) and u0.min() > speed:
-        return np.zeros_like(r), True  # far from the floor: no mode but this
+    slop = ROUNDING * max(1.0, speed)
+    near = np.flatnonzero(r[::2] <= 2.0 * speed)
+    if len(near) < 2:
+        g, unique = np.zeros_like(r), True
+        if len(near):
+            k = 2 * near[0]
+            block = (n[k, k], n[k, k + 1], n[k + 1, k + 1])
+            g[k], g[k + 1], unique = _one_contact(*map(float, (*block, r[k], r[k + 1])), mu, coulomb, slop)
+        u = n @ g + r
+        far = np.ones(len(r) // 2, bool)
+        far[near] = False
+        if np.all((u[::2] >= (0.0 if coulomb else mu) * np.abs(u[1::2]))[far]):
+            return g, unique
+    return _all_modes(n, r, mu, coulomb, slop)
+
+
+def _one_contact(
+    a: float, b: float, c: float, p: float, q: float, mu: float, coulomb: bool, slop: float
+) -> tuple[float, float, bool]:
+    """Normal and tangential impulse of one contact, N = ((a, b), (b, c)), r = (p, q), and whether they are unique."""
+    lift = 0.0 if coulomb else mu
+    tries = [(0.0, 0.0, 0.0)]
+    for side in (1.0, -1.0):  # slides right, left: g_t = -side mu g_n and u_n = lift side u_t
+        below = a - mu * side * b - lift * side * (b - mu * side * c)
+        if below != 0.0:
+            normal = -(p - lift * side * q) / below
+            tries.append((normal, -side * mu * normal, side))
+    det = a * c - b * b
+    if det > 0.0:
+        tries.append(((b * q - c * p) / det, (b * p - a * q) / det, 2.0))
+    best, first, unique = np.inf, (0.0, 0.0), True
+    found: tuple[float, float] | None = None
+    for normal, tangential, mode in tries:
+        un, ut = a * normal + b * tangential + p, b * normal + c * tangential + q
+        broken = max(-a * normal, a * (abs(tangential) - mu * normal))
+        if mode != 2.0:
+            broken = max(broken, lift * abs(ut) - un, -mode * ut)
+        if broken <= slop:
+            if found is None:
+                found, first = (un, ut), (normal, tangential)
+            elif max(abs(un - found[0]), abs(ut - found[1])) > 1e3 * slop:
+                unique = False
+        elif found is None and broken < best:
+            best, first = broken, (normal, tangential)
+    normal = max(first[0], 0.0)
+    return normal, min(max(first[1], -mu * normal), mu * normal), unique
+
+
+def _all_modes(n: np.ndarray, r: np.ndarray, mu: float, coulomb: bool, slop: float) -> tuple[np.ndarray, bool]:
+    """Every mode of every contact at once."""
     on_velocity, on_impulse, sign, sticks = _modes(len(r) // 2, mu, coulomb)
     system = on_velocity @ n + on_impulse
     known = -(on_velocity @ r)
@@ -137,13 +186,12 @@ def solve_modes(n: np.ndarray, r: np.ndarray, mu: float, coulomb: bool, *, speed
                 g[k] = np.linalg.solve(system[k], known[k])
     u = g @ n + r
     gn, gt, un, ut = g[:, ::2], g[:, 1::2], u[:, ::2], u[:, 1::2]
-    mass = 1.0 / n.diagonal()[::2]
+    size = n.diagonal()[::2]
     raised = un if coulomb else un - mu * np.abs(ut)
     broken = np.maximum.reduce(
-        [-gn / mass, (np.abs(gt) - mu * gn) / mass, np.where(sticks, 0.0, -raised), -sign * ut]
+        [-gn * size, (np.abs(gt) - mu * gn) * size, np.where(sticks, 0.0, -raised), -sign * ut]
     ).max(axis=1)
     broken = np.where(np.isfinite(broken), broken, np.inf)
-    slop = ROUNDING * max(1.0, speed)
     valid = np.flatnonzero(broken <= slop)
     first = int(valid[0]) if valid.size else int(np.argmin(broken))
     unique = bool(np.all(np.abs(u[valid] - u[first]) <= 1e3 * slop))
@@ -155,7 +203,7 @@ def solve_modes(n: np.ndarray, r: np.ndarray, mu: float, coulomb: bool, *, speed
 
 @cache
 def _modes(contacts: int, mu: float, coulomb: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Every mode as A u + B g = 0: A and B (m, 2 c, 2 c), the side each contact slides to (m, c), and who sticks (m, c).
+    """Every mode as A u + B g = 0: A and B (m, 2 c, 2 c), the side each contact slides to (m, c), who sticks (m, c).
 
     Two sticking contacts of one rigid body leave its impulses open along their common line. That mode is left out: it
     contains a solution with one impulse on the edge of its cone, which is that of another mode.

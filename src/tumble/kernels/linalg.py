@@ -171,7 +171,7 @@ def largest_eigenvalue(xx, yy, zz, xy, xz, yz):
     c0 = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
     for _ in range(60):
         slope = (3.0 * top - 2.0 * c2) * top + c1
-        if slope <= 0.0:
+        if slope <= 1e-7 * top * top:  # two or three eigenvalues in one place: rounding would take over
             break
         step = (((top - c2) * top + c1) * top - c0) / slope
         if step <= 1e-12 * top:

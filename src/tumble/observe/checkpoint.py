@@ -18,7 +18,7 @@ __all__ = ["Attribute", "read_checkpoint", "replacing", "write_checkpoint"]
 Attribute = str | float | int
 FORMAT = "tumble checkpoint"
 BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
-JOINT_ARRAYS = ("coordinate", "row_impulse")
+JOINT_ARRAYS = ("coordinate", "row_impulse", "target")
 MEMORY_ARRAYS = ("uid_a", "uid_b", "feature", "impulse")
 
 

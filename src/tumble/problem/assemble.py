@@ -132,26 +132,38 @@ class Rows:
             b.free_frozen_rows(c.count, diagonal, self._bias)
         return problem
 
+    def with_new_bounds(self, contacts: ContactTable, h: float, shift: np.ndarray | None) -> ConeProblem:
+        """The same problem with the bounded rows that the joints have now. shift: of cohesive contacts' impulses."""
+        problem = self._articulated(contacts, self._arrays, h)
+        if shift is not None:
+            n = contacts.count
+            pull, product = problem.vector("x_new"), problem.vector("product")
+            pull[:] = 0.0
+            pull[0, :n] = shift
+            problem.operator.product(pull, product)
+            self._bias[0, n : problem.count] -= product[0, n : problem.count]
+        return problem
+
     def _articulated(self, contacts: ContactTable, arrays: ContactArrays, h: float) -> ConeProblem:
         """The problem of contacts and bounded rows on jointed bodies."""
         joints, b, n = self._joints, self._backend, contacts.count
         count = n + len(joints.active)
+        self._arrays = arrays
         whole = joints.arrays(arrays)
-        self._friction[:n] = contacts.friction[:n]
-        self._friction[n:count] = joints.bound
-        self._bias[:, n:count] = 0.0
-        self._bias[0, n:count] = joints.bias
         diagonal = self._scratch.setdefault("joint_diagonal", np.zeros((6, self._capacity)))
         b.contact_diagonal(
             n, arrays.body_a, arrays.body_b, arrays.frame, arrays.arms, arrays.inverse_mass, arrays.inverse_inertia,
             diagonal,
         )  # fmt: skip
         joints.diagonal(whole, diagonal)
+        self._friction[:n] = contacts.friction[:n]
+        self._friction[n:count] = joints.bound
+        self._bias[:, n:count] = 0.0
+        self._bias[0, n:count] = joints.bias
         operator = ArticulatedOperator(whole, b, diagonal)
         group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
         problem = ConeProblem(group, self._bias, operator, h, self._scratch)
-        if self._any_locked:
-            b.free_frozen_rows(n, diagonal, self._bias)
+        b.free_frozen_rows(n, diagonal, self._bias)
         return problem
 
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,11 +61,13 @@ def condition(where: str, matrix: sp.spmatrix) -> Conditioned:
     sorted_w = w[order][:, order].tocsr()
     parts: list[sp.spmatrix] = []
     lowest, changed = 0.0, False
-    for low, high in zip(start[:-1], start[1:]):
+    for low, high in itertools.pairwise(start):
         part = sorted_w[low:high, low:high]
         if high - low > DENSE:
             value, new = _lowest(part, scale), None
-            notes.append(f"a part of {high - low} rows was too large for its negative eigenvalues to be set to 0")
+            if value < -1e-6 * scale:  # what Lanczos can tell from 0
+                words = f"eigenvalues down to {value / scale:.2g} of the largest, too many rows to set them to 0"
+                notes.append(f"a part of {high - low} rows has {words}")
         else:
             value, new = _clip(part.toarray(), scale)
         lowest = min(lowest, value / scale)

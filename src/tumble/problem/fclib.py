@@ -18,8 +18,8 @@ from scipy.sparse.linalg import splu
 
 from ..enums import BlockKind
 from ..errors import FileError, ProblemError, TumbleError, message
-from .cone_problem import BlockGroup, ConeProblem, component_first, contact_first
 from .conditioning import condition
+from .cone_problem import BlockGroup, ConeProblem, component_first, contact_first
 from .fclib_layout import LAYOUT, array, child, name_of, read_matrix, text, whole
 from .operators import MatrixOperator
 from .rolling import RollingProblem
@@ -130,7 +130,8 @@ def _read(path: Path, file: Any) -> FileProblem:
         raise ProblemError(message(name_of(path, group, "spacedim"), "must be 2, 3 or 5", dim, LAYOUT))
     vectors = child(path, source, "vectors", folder=True)
     friction = _friction(path, vectors, "mu", None, interval=source is not group)
-    form = None if reduced is None or "joints" in step else _global_form(path, reduced, dim * len(friction))
+    partial = "joints" in step or "partial" in step
+    form = None if reduced is None or partial else _global_form(path, reduced, dim * len(friction))
     if kind == "global":
         if form is None:
             rule = "a global problem must have no equality rows (G, or joints in the group tumble)"

@@ -28,8 +28,10 @@ PROJECTED = 1e-13
 """Violation at which it ends [m or rad, times the size of the mechanism where that is larger than 1]."""
 LIMIT_SLACK = 0.02
 """A limit is a row from this distance on [rad, or of the limit's size]."""
-LIMIT_RECOVERY = 1.0
-"""Speed at which a violated limit is restored at most [rad/s or m/s]."""
+LIMIT_RECOVERY = 10.0
+"""A violated limit is restored at this rate [1/s]: softly, so that nothing is thrown off it."""
+NO_IMPULSE = -1e-300
+"""The interval of a row that cannot move anything."""
 
 
 class Joints:
@@ -62,6 +64,13 @@ class Joints:
         self.impulse = np.zeros(self.count)
         """(r,) impulses of all rows in this step [N s or N m s]"""
         self._angles = np.flatnonzero(j.coord_kind == ANGLE)
+        dynamic = model.body_kind == BodyKind.DYNAMIC
+        light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
+        least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
+        nimble = np.where(dynamic, 1.0 / np.where(least > 0.0, least, 1.0), 0.0)
+        sides = np.maximum(self._body, 0)
+        self._light = np.where(self._body >= 0, light[sides], 0.0)
+        self._nimble = np.where(self._body >= 0, nimble[sides], 0.0)
         self._rigid = j.row_role[self._equality] == RowRole.RIGID
         self._touched = np.unique(j.frame_body).astype(np.int64)
         self._trial_position = model.initial.position.copy()
@@ -70,8 +79,10 @@ class Joints:
         self._cluster_body = np.concatenate([*cluster_bodies, np.zeros(0, np.int64)]).astype(np.int64)
         self._cluster_body_start = np.cumsum([0] + [len(b) for b in cluster_bodies]).astype(np.int64)
         self._targets = np.zeros(len(j.motors))
-        self.targets: list[Target] = [m.target for m in j.motors]
-        """What each motor is to reach; may be changed between steps"""
+        self._functions = [k for k, m in enumerate(j.motors) if callable(m.target)]
+        self._constant = np.array([0.0 if callable(m.target) else float(m.target) for m in j.motors])
+        self.functions: dict[int, Target] = {}
+        """Functions of time set during a run in place of a motor's target"""
         self._size = max(1.0, float(np.abs(j.frame_position).max(initial=0.0)))
         role = j.row_role[self._equality]
         self._soft_rows, self._speed_rows = role == RowRole.SPRING, role == RowRole.SPEED
@@ -89,32 +100,42 @@ class Joints:
             np.zeros((0, 4), np.int32), np.zeros((0, 24)), np.zeros((0, 24)), np.zeros(0),
         )  # fmt: skip
         self.bias, self.bound = np.zeros(0), np.zeros(0)
+        self._kept = np.zeros(0, bool)
         self._start_position, self._start_orientation = model.initial.position, model.initial.orientation
         self.active = np.zeros(0, np.int64)
         """Bounded rows of this step, as numbers of rows"""
         self.drift = self.drift_before = 0.0
         self._worst = 0
+        self.stuck: tuple[str, ...] = ()
+        """Joints that something exact holds beyond their limits"""
+        self.fighting: tuple[str, ...] = ()
+        """Joints and motors that ask for different speeds of the same motion in this step"""
         self._dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
         self._arrays: ArticulatedArrays | None = None
 
     # ------------------------------------------------------------------ the present step
 
-    def prepare(self, state: State, h: float, inverse_inertia: np.ndarray, free: np.ndarray) -> None:
-        """Rows at the present pose, targets of the motors, the factor; then `free` (n, 6) obeys the equalities."""
+    def prepare(
+        self, state: State, h: float, inverse_inertia: np.ndarray, free: np.ndarray, *, controllers: bool = True
+    ) -> None:
+        """Rows at the present pose, targets of the motors, the factor; then `free` (n, 6) obeys the equalities.
+
+        controllers: whether they are called (once a step).
+        """
         j, b = self.model, self._backend
         value = self.coordinates(state, self._coord_jacobian)
         b.row_jacobians(
             self._equality, j.row_coord, j.row_weight, self._body, self._coord_jacobian,
             self._model.body_inverse_mass, inverse_inertia, self._jacobian, self._weighted,
         )  # fmt: skip
-        self._set_targets(state, h, value)
+        self._set_targets(state, h, value, controllers)
         g = self._violation(value)
         self._set_equalities(g[self._equality], h)
         p = self._pattern
         b.factor_joints(
             p.cluster, p.start, p.column, p.pair_start, p.pair, self._jacobian, self._weighted, self._compliance,
-            p.parent, p.l_start, self._l_row, self._l_value, self._l_used, self._inverse_pivot, self._work,
-            self._mark, self._path, self._dropped,
+            self._whole_diagonal(), p.parent, p.l_start, self._l_row, self._l_value, self._l_used,
+            self._inverse_pivot, self._work, self._mark, self._path, self._dropped,
         )  # fmt: skip
         self.impulse[:] = 0.0
         self._start_position, self._start_orientation = state.position.copy(), state.orientation.copy()
@@ -123,10 +144,17 @@ class Joints:
         b.row_speeds(self._body, self._jacobian, free, rhs)
         rhs += self._bias
         self._rhs = rhs.copy()
+        self._look_for_fights()
         b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, rhs)
         b.push_rows(self._body, self._weighted, -rhs, free)
         self.impulse[self._equality] -= rhs
         self._set_bounded(g, h, inverse_inertia, free)
+
+    def _whole_diagonal(self) -> np.ndarray:
+        """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""
+        j = self._jacobian.reshape(-1, 4, 6)
+        linear, angular = np.sum(j[:, :, :3] ** 2, axis=2), np.sum(j[:, :, 3:] ** 2, axis=2)
+        return np.sum(linear * self._light + angular * self._nimble, axis=1) + self._compliance
 
     def coordinates(self, state: State, jacobian: np.ndarray) -> np.ndarray:
         """Values (c,) at a state; angles go on counting turns from `state.coordinate`."""
@@ -159,12 +187,11 @@ class Joints:
             g[self._driven] -= self._targets[j.row_motor[self._driven]]
         return g
 
-    def _set_targets(self, state: State, h: float, value: np.ndarray) -> None:
+    def _set_targets(self, state: State, h: float, value: np.ndarray, controllers: bool) -> None:
         """What the motors want at the end of the step; controllers are called with values and speeds."""
         j = self.model
-        for k, motor in enumerate(j.motors):
-            self._targets[k] = _at(self.targets[k], state.time + h, f"motor '{motor.name}'")
-        if not j.controllers:
+        self._plain_targets(state, state.time + h)
+        if not j.controllers or not controllers:
             return
         velocity = np.concatenate([state.velocity, _world_spin(state)], axis=1)
         for controller in j.controllers:
@@ -196,6 +223,18 @@ class Joints:
                     )
                 )
             self._targets[controller.motors] = target
+
+    def _plain_targets(self, state: State, time: float) -> None:
+        """Targets that are numbers or functions; `state.target` holds those set during a run (NaN: none)."""
+        j = self.model
+        self._targets[:] = self._constant
+        for k in self._functions:
+            self._targets[k] = _at(j.motors[k].target, time, f"motor '{j.motors[k].name}'")
+        if len(state.target):
+            given = ~np.isnan(state.target)
+            self._targets[given] = state.target[given]
+        for k, function in self.functions.items():
+            self._targets[k] = _at(function, time, f"motor '{j.motors[k].name}'")
 
     def _set_equalities(self, g: np.ndarray, h: float) -> None:
         """Bias and compliance of the equality rows."""
@@ -241,21 +280,41 @@ class Joints:
         role = j.row_role[rows]
         limit = (role == RowRole.LOWER) | (role == RowRole.UPPER)
         bias = g[rows] / h
-        bias[limit] = np.maximum(bias[limit], -LIMIT_RECOVERY)
+        open_limit = limit & (g[rows] < 0.0)
+        bias[open_limit] = LIMIT_RECOVERY * g[rows[open_limit]]
         bias[role == RowRole.FRICTION] = 0.0
         driven = role == RowRole.BOUNDED_SPEED
         bias[driven] = -self._targets[j.row_motor[rows[driven]]]
         compliance = np.zeros(n)
         soft = (role == RowRole.BOUNDED_POSITION) & (j.row_stiffness[rows] > 0.0)
         bias[soft], compliance[soft] = _soft(g[rows[soft]], j.row_stiffness[rows[soft]], j.row_damping[rows[soft]], h)
-        keep = ~limit | (g[rows] <= self._slack[rows] + 2.0 * h * np.abs(speed))
-        self.active = rows[keep]
-        self.bias = (bias + speed)[keep]
         # mu of the blocks: 0 for a limit, minus the largest impulse otherwise
-        self.bound = np.where(limit, 0.0, -h * j.row_most[rows])[keep]
+        bound = np.where(limit, 0.0, -h * j.row_most[rows])
+        self._all_bounded = (bias + speed, bound, jacobian, weighted, compliance)
+        self._limit, self._limit_gap = limit, g[rows]
+        self._choose(~limit | (g[rows] <= self._slack[rows] + 2.0 * h * np.abs(speed)))
+
+    def _choose(self, keep: np.ndarray) -> None:
+        """Take these bounded rows into the problem."""
+        bias, bound, jacobian, weighted, compliance = self._all_bounded
+        self._kept = keep
+        self.active = self._bounded[keep]
+        self.bias, self.bound = bias[keep], bound[keep]
         self._bounded_arrays = tuple(
             np.ascontiguousarray(x[keep]) for x in (self._all_bounded_body, jacobian, weighted, compliance)
         )
+
+    def catch_limits(self, velocity: np.ndarray, h: float) -> bool:
+        """Whether velocities (n, 6) pass limits that were thought far; they are rows from now on in this step."""
+        if not len(self._bounded) or self._kept.all():
+            return False
+        speed = np.zeros(len(self._bounded))
+        self._backend.row_speeds(self._all_bounded_body, self._all_bounded[2], velocity, speed)
+        passed = ~self._kept & (self._limit_gap + h * speed < 0.0)
+        if not passed.any():
+            return False
+        self._choose(self._kept | passed)
+        return True
 
     def arrays(self, contacts: ContactArrays) -> ArticulatedArrays:
         """Everything the operator needs."""
@@ -271,6 +330,14 @@ class Joints:
         self._backend.articulated_diagonal(
             arrays, self._pattern.cluster_of, self._cluster_body_start, self._cluster_body, out
         )
+        n = arrays.contacts.count
+        stuck = out[0, n : n + len(self.active)] <= 0.0
+        self.stuck = ()
+        if stuck.any():  # the equalities leave such a row no freedom
+            self.bias = np.where(stuck, 0.0, self.bias)
+            self.bound = np.where(stuck, NO_IMPULSE, self.bound)
+            past = stuck & self._limit[self._kept] & (self._limit_gap[self._kept] < -1e-6)
+            self.stuck = tuple(self.model.names[self.model.row_element[r]] for r in self.active[past])
 
     # ------------------------------------------------------------------ after the solve
 
@@ -288,7 +355,7 @@ class Joints:
         """
         b, p = self._backend, self._pattern
         g = np.zeros(len(self._equality))
-        last = np.inf
+        last, better = np.inf, (velocity, self.impulse)
         self.drift = self.drift_before = 0.0
         for k in range(PROJECTIONS):
             violation = self.violation_at(state, matrix, velocity, h, poses)[self._equality]
@@ -297,9 +364,13 @@ class Joints:
             worst = float(abs(g[self._worst])) if len(g) else 0.0
             self.drift_before = worst if k == 0 else self.drift_before
             self.drift = worst
-            if worst <= PROJECTED * self._size or (worst >= 0.5 * last and k > 2) or not np.isfinite(worst):
+            if worst > last or not np.isfinite(worst):  # worse than before: go back
+                velocity[:], self.impulse[:] = better
+                self.drift = last
                 break
-            last = worst
+            if worst <= PROJECTED * self._size or (worst >= 0.5 * last and k > 2):
+                break
+            last, better = worst, (velocity.copy(), self.impulse.copy())
             y = g / -h
             b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, y)
             b.push_rows(self._body, self._weighted, y, velocity)
@@ -315,12 +386,30 @@ class Joints:
         )  # fmt: skip
         for body, (position, orientation) in poses.items():
             self._trial_position[body], self._trial_orientation[body] = position, orientation
-        value = self._coordinates(self._trial_position, self._trial_orientation, state.coordinate, self._trial_jacobian)
+        ahead = self.predicted(state.coordinate, velocity, h)
+        value = self._coordinates(self._trial_position, self._trial_orientation, ahead, self._trial_jacobian)
         return self._violation(value)
+
+    def predicted(self, value: np.ndarray, velocity: np.ndarray, h: float) -> np.ndarray:
+        """Where angles will be after h at these velocities (n, 6): whole turns are counted from there."""
+        if not self._angles.size:
+            return value
+        j, k = self.model, self._angles
+        both = velocity[j.frame_body[j.coord_frame[k]]].reshape(-1, 12)
+        out = value.copy()
+        out[k] += h * np.einsum("ks,ks->k", self._coord_jacobian[k], both)
+        return out
+
+    def finish(self, state: State, before: np.ndarray, velocity: np.ndarray, h: float) -> None:
+        """After the step: coordinates (from those `before`) and impulses into the state."""
+        ahead = self.predicted(before, velocity, h)
+        state.coordinate = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
+        state.row_impulse = self.impulse.copy()
 
     def work_done(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
         """Work on dynamic bodies over the step, with velocities (n, 6) before and after [J]: all rows, and motors."""
-        mean = np.where(self._dynamic, 0.5 * (before + after), 0.0)
+        relative = 0.5 * (before + after)
+        mean = np.where(self._dynamic, relative, 0.0)
         motor = self.model.row_motor
         parts = [
             (self._body, self._jacobian, self.impulse[self._equality], motor[self._equality] >= 0),
@@ -334,9 +423,10 @@ class Joints:
             if len(body):
                 speed = np.zeros(len(body))
                 self._backend.row_speeds(body, jacobian, mean, speed)
-                work = impulse * speed
-                total += float(work.sum())
-                by_motors += float(work[is_motor].sum())
+                total += float(impulse @ speed)
+                if is_motor.any():  # a motor's own power: also against bodies of prescribed motion
+                    self._backend.row_speeds(body, jacobian, relative, speed)
+                    by_motors += float(impulse[is_motor] @ speed[is_motor])
         return total, by_motors
 
     def worst_joint(self) -> str:
@@ -360,13 +450,19 @@ class Joints:
         np.add.at(torque, element, own[:, None] * self._coord_jacobian[first, 9:12])
         frame = np.array([e.frame for e in j.elements], int)
         b = j.frame_body[frame, 1]
+        for r in self._two:  # a gear's other coordinate, where it moves the same body (a screw)
+            c, e = j.row_coord[r, 1], j.row_element[r]
+            if j.frame_body[j.coord_frame[c], 1] == b[e]:
+                own_second = j.row_weight[r, 1] * self.impulse[r] / h
+                force[e] += own_second * self._coord_jacobian[c, 6:9]
+                torque[e] += own_second * self._coord_jacobian[c, 9:12]
         arm = rotation.rotate(self._start_orientation[b], j.frame_position[2 * frame + 1])
         torque -= np.cross(arm, force)
         along = np.array([[e.turn, e.slide] for e in j.elements])[element]
         free = np.concatenate([j.row_role != RowRole.RIGID, np.ones(len(extra), bool)]) | (
             np.concatenate([j.row_motor >= 0, np.ones(len(extra), bool)])
         )
-        free &= (first == along[:, 0]) | (first == along[:, 1])
+        free &= first == np.where(along[:, 0] >= 0, along[:, 0], along[:, 1])
         np.add.at(effort, element[free], own[free])
         return force, torque, effort
 
@@ -396,14 +492,13 @@ class Joints:
             self._equality, j.row_coord, j.row_weight, self._body, self._coord_jacobian,
             self._model.body_inverse_mass, inverse_inertia, self._jacobian, self._weighted,
         )  # fmt: skip
-        for k, motor in enumerate(j.motors):
-            self._targets[k] = _at(self.targets[k], state.time, f"motor '{motor.name}'")
+        self._plain_targets(state, state.time)
         g = self._violation(value)
         self._compliance[:] = np.where(self._rigid, 0.0, 1e30)
         b.factor_joints(
             p.cluster, p.start, p.column, p.pair_start, p.pair, self._jacobian, self._weighted, self._compliance,
-            p.parent, p.l_start, self._l_row, self._l_value, self._l_used, self._inverse_pivot, self._work,
-            self._mark, self._path, self._dropped,
+            self._whole_diagonal(), p.parent, p.l_start, self._l_row, self._l_value, self._l_used,
+            self._inverse_pivot, self._work, self._mark, self._path, self._dropped,
         )  # fmt: skip
         y = np.where(self._rigid, -g[self._equality], 0.0)
         b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, y)
@@ -418,10 +513,10 @@ class Joints:
         y = np.zeros(len(self._equality))
         b.row_speeds(self._body, self._jacobian, velocity, y)
         for row, motor in enumerate(j.row_motor[self._equality]):
-            if motor >= 0 and callable(j.motors[motor].target):
+            target = self.functions.get(int(motor), j.motors[motor].target) if motor >= 0 else 0.0
+            if callable(target):
                 e = 1e-6
-                rate = (j.motors[motor].target(state.time + e) - j.motors[motor].target(state.time)) / e
-                y[row] -= float(rate)
+                y[row] -= (float(target(state.time + e)) - float(target(state.time))) / e
         y = np.where(self._rigid, -y, 0.0)
         b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, y)
         b.push_rows(self._body, self._weighted, y, velocity)
@@ -433,6 +528,11 @@ class Joints:
         """Rows that depend on others at the present pose."""
         return int(self._dropped.sum()) if len(self._pattern.cluster) > 1 else 0
 
+    def forget(self) -> None:
+        """No forces yet."""
+        self.impulse[:] = 0.0
+        self._torque_impulse = np.zeros(len(self._torque_motors))
+
     def redundant_names(self) -> list[tuple[str, ...]]:
         """For every row that depends on others: the joints involved, the one whose row was dropped first."""
         return [names for names, _ in self._dependencies(None)]
@@ -440,6 +540,17 @@ class Joints:
     def contradictions(self, tolerance: float) -> list[tuple[tuple[str, ...], float]]:
         """Dependent rows that the rows before them do not let be: the joints that fight and by how much."""
         return [(names, miss) for names, miss in self._dependencies(self._rhs) if miss > tolerance]
+
+    def _look_for_fights(self) -> None:
+        self.fighting = ()
+        if not self.redundant:
+            return
+        p, left = self._pattern, self._rhs.copy()
+        self._backend.forward_joints(p.cluster, p.l_start, self._l_row, self._l_value, left)
+        scale = float(np.abs(self._rhs).max(initial=0.0))
+        if np.abs(left[self._inverse_pivot == 0.0]).max(initial=0.0) > 1e-6 * scale + 1e-6:
+            worst = max(self._dependencies(self._rhs), key=lambda found: found[1])
+            self.fighting = worst[0]
 
     def _dependencies(self, rhs: np.ndarray | None) -> list[tuple[tuple[str, ...], float]]:
         p, out = self._pattern, []

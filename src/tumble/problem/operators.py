@@ -157,34 +157,38 @@ class ArticulatedOperator:
         return ArticulatedOperator(arrays, self.backend, self._diagonal)
 
     def to_sparse(self) -> sp.csr_matrix:
-        """See `DelassusOperator`. Dense inside: for tests and small problems."""
-        a = self.arrays
-        bounded = np.zeros((3 * len(a.bounded_body), 6 * len(a.contacts.inverse_mass)))
-        bounded[::3] = _dense_rows(a.bounded_body, a.bounded_jacobian, len(a.contacts.inverse_mass))
-        g = _dense_rows(a.body, a.jacobian, len(a.contacts.inverse_mass))
-        p = np.vstack([self._contacts.jacobian().toarray(), bounded])
-        inverse = self._contacts.inverse_mass().toarray()
-        extra = np.zeros(len(p))
+        """See `DelassusOperator`. A cluster's part is dense."""
+        a, bodies = self.arrays, len(self.arrays.contacts.inverse_mass)
+        bounded = sparse_rows(a.bounded_body, a.bounded_jacobian, bodies)
+        first = sp.csr_matrix([[1.0], [0.0], [0.0]])  # a bounded row is the normal row of its block
+        p = sp.vstack([self._contacts.jacobian(), sp.kron(sp.identity(bounded.shape[0]), first) @ bounded]).tocsr()
+        weighted = (self._contacts.inverse_mass() @ p.T).tocsc()
+        extra = np.zeros(p.shape[0])
         extra[3 * a.contacts.count :: 3] = a.bounded_compliance
-        full = p @ inverse @ p.T + np.diag(extra)
-        if len(g):
-            unit = np.eye(len(g))
-            answer = np.empty_like(unit)
-            for k in range(len(g)):
-                column = unit[k].copy()
-                self.backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
-                answer[:, k] = column
-            full -= p @ inverse @ g.T @ answer @ g @ inverse @ p.T
+        full = p @ weighted + sp.diags(extra)
+        coupling = (sparse_rows(a.body, a.jacobian, bodies) @ weighted).tocsc()
+        full = full - coupling.T @ self._joint_answers(coupling)
         return sp.csr_matrix(0.5 * (full + full.T))
 
+    def _joint_answers(self, coupling: sp.csc_matrix) -> sp.csc_matrix:
+        """S^+ C for the columns of C (joint rows, rows of N)."""
+        a, answers = self.arrays, []
+        for first in range(0, coupling.shape[1], 256):
+            block = np.ascontiguousarray(coupling[:, first : first + 256].toarray().T)
+            for column in block:
+                if column.any():
+                    self.backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
+            answers.append(sp.csr_matrix(block))
+        return sp.vstack(answers).T.tocsc() if answers else coupling
 
-def _dense_rows(body: np.ndarray, jacobian: np.ndarray, bodies: int) -> np.ndarray:
-    """Rows with up to four bodies as a matrix (rows, 6 bodies)."""
-    out = np.zeros((len(body), bodies, 6))
-    for side in range(body.shape[1]):
-        has = np.flatnonzero(body[:, side] >= 0)
-        np.add.at(out, (has, body[has, side]), jacobian[has, 6 * side : 6 * side + 6])
-    return out.reshape(len(body), -1)
+
+def sparse_rows(body: np.ndarray, jacobian: np.ndarray, bodies: int) -> sp.csr_matrix:
+    """Rows with up to four bodies (-1: none), six numbers each, as a matrix (rows, 6 bodies)."""
+    row, side = np.nonzero(body >= 0)
+    columns = 6 * body[row, side].astype(np.int64)[:, None] + np.arange(6)
+    values = jacobian.reshape(len(body), -1, 6)[row, side]
+    index = (np.repeat(row, 6), columns.ravel())
+    return sp.coo_matrix((values.ravel(), index), shape=(len(body), 6 * bodies)).tocsr()
 
 
 class MatrixOperator:

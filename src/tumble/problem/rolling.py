@@ -15,7 +15,7 @@ __all__ = ["RollingProblem"]
 
 @dataclass(frozen=True)
 class RollingProblem:
-    """Symmetric N (5 n, 5 n), bias (5 n,), mu (n,) and rho (n,), contact by contact. `h`: the step it belongs to [s]."""
+    """Symmetric N (5 n, 5 n), bias (5 n,), mu (n,), rho (n,), contact by contact. `h`: the step it belongs to [s]."""
 
     matrix: sp.csr_matrix
     bias: np.ndarray

@@ -124,12 +124,12 @@ class MaterialTable:
             self.known.append(material)
         return material
 
-    def set_pair(self, a: Material | str, b: Material | str, **properties: float) -> None:
-        """Properties between two materials, in place of those combined from their own."""
+    def set_pair(self, where: str, a: Material | str, b: Material | str, **properties: float) -> None:
+        """Properties between two materials, in place of those combined from their own; `where` names the caller."""
         for name in properties:
-            checks.choice("set_pair", name, PROPERTIES, error=SceneError)
-        _checked("set_pair", properties)
-        i, j = sorted((self._index("set_pair", a), self._index("set_pair", b)))
+            checks.choice(where, name, PROPERTIES, error=SceneError)
+        _checked(where, properties)
+        i, j = sorted((self._index(where, a), self._index(where, b)))
         self._pairs.setdefault((i, j), {}).update({k: float(v) for k, v in properties.items()})
 
     def friction(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,26 @@ MISFIT = 0.25
 GROUND = "ground"
 
 
+def _all_or_nothing(method: Callable) -> Callable:
+    """A method that fails leaves the mechanism as it was."""
+
+    @functools.wraps(method)
+    def whole(self: Mechanism, *args: Any, **options: Any) -> Any:
+        lists = (self._frames, self._coords, self._rows, self._elements, self._motors, self._controllers)
+        before, excluded = [len(x) for x in lists], set(self._excluded)
+        try:
+            return method(self, *args, **options)
+        except BaseException:
+            for entries, count in zip(lists, before):
+                del entries[count:]
+            self._numbers = {e.name: k for k, e in enumerate(self._elements)}
+            self._excluded.clear()
+            self._excluded.update(excluded)
+            raise
+
+    return whole
+
+
 class Mechanism:
     """Joints and what drives them. `SceneBuilder` is one: use its methods."""
 
@@ -53,12 +74,14 @@ class Mechanism:
         self._coords: list[tuple[int, int, int, int]] = []
         self._rows: list[dict[str, Any]] = []
         self._elements: list[Element] = []
+        self._numbers: dict[str, int] = {}
         self._motors: list[Motor] = []
         self._controllers: list[Controller] = []
         self._ground: int | None = None
 
     # ------------------------------------------------------------------ joints
 
+    @_all_or_nothing
     def add_joint(
         self,
         kind: JointKind | str,
@@ -82,8 +105,9 @@ class Mechanism:
 
         anchor [m], axis, second_axis: in the world as the scene is now. Or anchor_a, anchor_b, axis_a, axis_b in the
         frames of the bodies; one of two suffices. If both are given and do not meet, the scene is assembled when a
-        simulation starts. limits: (low, high) of the joint's turn [rad] or slide [m], zero as the scene is now;
-        a cylindrical joint takes {"turn": .., "slide": ..}. friction: a constant largest torque [N m] or force [N].
+        simulation starts. limits: (low, high) of the joint's turn [rad], zero as the scene is now, or slide [m] (the
+        distance of the anchors along the axis); a cylindrical joint takes {"turn": .., "slide": ..}. friction: a
+        constant largest torque [N m] or force [N].
         length: of a distance joint [m], as it is now if left out. Joined bodies collide only if `collide` is True.
         """
         where = self._label("add_joint", name)
@@ -120,6 +144,7 @@ class Mechanism:
             self._excluded.add((min(i, j), max(i, j)))
         return self._elements[element].name
 
+    @_all_or_nothing
     def add_gear(
         self,
         first: str | tuple[str, str],
@@ -148,6 +173,7 @@ class Mechanism:
         self._row(RowRole.RIGID, element, c[1], second=c[0], weight=-r, offset=np.nan)
         return self._elements[element].name
 
+    @_all_or_nothing
     def add_motor(
         self,
         joint: str | tuple[str, str],
@@ -206,6 +232,7 @@ class Mechanism:
         self._motors.append(Motor(self._elements[element].name, element, coordinate, str(mode), row, target))
         return self._elements[element].name
 
+    @_all_or_nothing
     def add_controller(
         self, callback: Callable[[float, np.ndarray, np.ndarray], np.ndarray], motors: Sequence[str]
     ) -> None:
@@ -222,6 +249,7 @@ class Mechanism:
 
     # ------------------------------------------------------------------ springs
 
+    @_all_or_nothing
     def add_spring(
         self,
         a: int | str | None,
@@ -258,6 +286,7 @@ class Mechanism:
         self._row(RowRole.SPRING, element, coordinate, offset=rest, stiffness=k, damping=d)
         return self._elements[element].name
 
+    @_all_or_nothing
     def add_joint_spring(
         self,
         joint: str | tuple[str, str],
@@ -286,6 +315,7 @@ class Mechanism:
         self._row(RowRole.SPRING, element, coordinate, offset=offset, stiffness=k, damping=d)
         return self._elements[element].name
 
+    @_all_or_nothing
     def add_bushing(
         self,
         a: int | str | None,
@@ -512,7 +542,8 @@ class Mechanism:
                 )
             )
         z = float(rotation.rotate(q, np.array([0.0, 0.0, 1.0])) @ rotation.rotate(s, np.array([0.0, 0.0, 1.0])))
-        if kind in NEEDS_AXIS - {JointKind.UNIVERSAL, JointKind.POINT_ON_PLANE} and z < np.cos(MISFIT):
+        held_axis = NEEDS_AXIS - {JointKind.UNIVERSAL, JointKind.POINT_ON_PLANE} | {JointKind.FIXED}
+        if kind in held_axis and z < np.cos(MISFIT):
             raise SceneError(
                 message(
                     where,
@@ -578,7 +609,7 @@ class Mechanism:
 
     def _element(self, where: str, name: str | None, kind: str, i: int, j: int) -> int:
         """A new element with a free name."""
-        taken = {e.name for e in self._elements}
+        taken = self._numbers
         if name is None:
             number = len(self._elements)
             while f"{kind}{number}" in taken:
@@ -588,8 +619,9 @@ class Mechanism:
             raise SceneError(message(where + ".name", "must be a text", repr(name), "Or leave it out."))
         if name in taken:
             raise SceneError(message(where + ".name", "names of joints are unique", repr(name), "Choose another name."))
+        taken[name] = len(self._elements)
         self._elements.append(Element(name, kind, -1, (i, j), -1, -1))
-        return len(self._elements) - 1
+        return taken[name]
 
     def _free_coords(self, where: str, element: int) -> list[int]:
         """The coordinates that a joint leaves free and that have one axis."""
@@ -609,7 +641,7 @@ class Mechanism:
     def _coordinate_of(self, where: str, joint: str | tuple[str, str]) -> int:
         """Coordinate of a joint by its name, or (name, "turn" or "slide")."""
         name, which = joint if isinstance(joint, (tuple, list)) and len(joint) == 2 else (joint, None)
-        found = {e.name: k for k, e in enumerate(self._elements)}
+        found = self._numbers
         if name not in found:
             raise SceneError(message(where, "unknown joint", repr(name), checks.nearest(str(name), found)))
         free = self._free_coords(where, found[name])

@@ -75,6 +75,8 @@ class State:
     """(c,) coordinates of the joints [m or rad]; angles count whole turns"""
     row_impulse: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(r,) impulses of all joint rows in the last step [N s or N m s]"""
+    target: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(m,) targets of motors set during the run, NaN where the model's counts"""
 
     def copy(self) -> State:
         """An independent copy."""
@@ -88,6 +90,7 @@ class State:
             self.memory.copy(),
             self.coordinate.copy(),
             self.row_impulse.copy(),
+            self.target.copy(),
         )
 
     def sha256(self) -> str:

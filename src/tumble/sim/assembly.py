@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..enums import BodyKind
+from ..enums import BodyKind, RowRole
 from ..errors import SceneError, TumbleWarning, message
 from ..problem.joints import Joints
 from ..scene import rotation
+from ..scene.builder import motion_pose
 from ..scene.model import Model, State
+from ..scene.motion import Motion
 
 __all__ = ["Assembly", "assemble"]
 
@@ -19,6 +21,10 @@ ROUNDS = 60
 CLOSED = 1e-12
 """Violation at which the joints count as closed [m or rad, times the size of the mechanism where larger than 1]."""
 WORTH_SAYING = 1e-6
+OUTSIDE = 1e-6
+"""A joint may start this far outside its limits [rad or m]."""
+LARGEST_TURN = 0.5
+"""Angle by which a body is turned in a round at most [rad]."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +47,30 @@ def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inert
     before_position, before_orientation = state.position.copy(), state.orientation.copy()
     state.coordinate = joints.coordinates(state, joints._coord_jacobian)
     state.row_impulse = np.zeros(joints.count)
+    if len(state.target) != len(model.joints.motors):
+        state.target = np.full(len(model.joints.motors), np.nan)
     worst, g = np.inf, np.zeros(0)
     for _ in range(ROUNDS):
         _inverse_inertia(model, state, inverse_inertia)
         move, g = joints.close(state, inverse_inertia)
         new = float(np.abs(g).max(initial=0.0))
-        if new <= CLOSED * joints._size or (new > 0.9 * worst and new < 1e-10) or not np.isfinite(new):
+        if new <= CLOSED * joints._size or (0.9 * worst < new < 1e-10) or not np.isfinite(new):
             worst = new
             break
         worst = new
+        longest = float(np.linalg.norm(move[:, 3:], axis=1).max(initial=0.0))
+        move *= min(1.0, LARGEST_TURN / longest) if longest > 0.0 else 1.0
         state.position += move[:, :3]
         _turn(state, move[:, 3:])
+        state.coordinate = joints.coordinates(state, joints._coord_jacobian)
     if not worst <= 1e-9 * joints._size:
         _refuse(joints, g, worst)
     state.coordinate = joints.coordinates(state, joints._coord_jacobian)
     redundant = tuple(joints.redundant_names())
+    _check_limits(joints, state)
     velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
+    for body, motion in model.motions.items():
+        velocity[body] = _motion_velocity(model, motion, body, state.time)
     old = velocity.copy()
     joints.still(state, velocity)
     changed = np.abs(velocity - old).max(axis=1)
@@ -134,10 +148,38 @@ def _refuse(joints: Joints, g: np.ndarray, worst: float) -> None:
     )
 
 
+def _check_limits(joints: Joints, state: State) -> None:
+    """Refuse joints that start outside their limits."""
+    j = joints.model
+    for row in np.flatnonzero((j.row_role == RowRole.LOWER) | (j.row_role == RowRole.UPPER)):
+        value = float(state.coordinate[j.row_coord[row, 0]])
+        lower = j.row_role[row] == RowRole.LOWER
+        limit = float(j.row_offset[row] if lower else -j.row_offset[row])
+        if (limit - value if lower else value - limit) > OUTSIDE:
+            raise SceneError(
+                message(
+                    f"joint '{j.names[j.row_element[row]]}'",
+                    f"must start {'above' if lower else 'below'} its limit {limit:g}",
+                    f"{value:g} rad or m",
+                    "A joint's value is 0 as the scene is built: move the bodies or the limits.",
+                )
+            )
+
+
+def _motion_velocity(model: Model, motion: Motion, body: int, time: float) -> np.ndarray:
+    """Velocity (6,) of a body of prescribed motion."""
+    e = 1e-6
+    where = f"body '{model.name(body)}'"
+    (p, q), (r, s) = motion_pose(where, motion, time), motion_pose(where, motion, time + e)
+    turn = rotation.multiply(s, rotation.conjugate(q))
+    return np.concatenate([(r - p) / e, 2.0 * np.sign(turn[0]) * turn[1:] / e])
+
+
 def _check_speeds(model: Model, joints: Joints, state: State, h: float, inverse_inertia: np.ndarray) -> None:
     """Refuse motors and joints that prescribe different speeds for the same motion."""
     velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
-    joints.prepare(state, h, inverse_inertia, velocity)
+    joints.prepare(state, h, inverse_inertia, velocity, controllers=False)
+    joints.forget()
     scale = float(np.abs(joints._rhs).max(initial=0.0))
     bad = joints.contradictions(1e-6 * scale + 1e-9)
     if bad:

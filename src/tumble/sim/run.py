@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
-from ..errors import BlowUpError, FileError, OptionsError, TumbleError, message
-from ..observe.checkpoint import write_checkpoint
+from ..errors import BlowUpError, FileError, OptionsError, TumbleError, TumbleWarning, message
 from ..observe.trajectory import Trajectory, TrajectoryWriter
 from ..options import Save
 from ..version import __version__
+from .dump import AUTOMATIC, dump_failure, dump_path, dump_problem, small_enough
 from .report import REPORT_COLUMNS, StepReport, report_row
-from .stepper import contact_arrays
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -45,6 +46,8 @@ class RunResult:
     """One array (steps,) for each column of the reports"""
     path: Path | None
     frames: int
+    problems: tuple[Path, ...] = ()
+    """Files with problems of single steps, for `tumble solve`"""
 
     def summary(self) -> str:
         """A few lines for people."""
@@ -70,11 +73,20 @@ class RunResult:
             )
         if self.path is not None:
             lines.append(f"{self.frames} frames in {self.path}")
+        if self.problems:
+            lines.append(f"problems of {len(self.problems)} steps: {', '.join(p.name for p in self.problems)}")
         return "\n".join(lines)
 
 
 def run(
-    sim: Simulation, *, until: float, save: Save | None, progress: bool | None, strict: bool, resume: bool
+    sim: Simulation,
+    *,
+    until: float,
+    save: Save | None,
+    progress: bool | None,
+    strict: bool,
+    resume: bool,
+    dump_problems: Sequence[int] = (),
 ) -> RunResult:
     """See `Simulation.run`."""
     checks.number("Simulation.run.until", until, at_least=0.0, unit="s")
@@ -85,6 +97,7 @@ def run(
         )
     if resume and save is None:
         raise OptionsError(message("Simulation.run.resume", "needs save", None, "Give the file to continue."))
+    dumps = _Dumps(sim, save, dump_problems)
     writer = _open(sim, save, resume) if save is not None else None
     dt = sim.options.dt
     target = sim.state.step + max(0, int(np.ceil((until - sim.time) / dt - 1e-6)))
@@ -102,6 +115,7 @@ def run(
                     writer.append_report(rows[-1])
                     if sim.state.step % save.every == 0 or sim.state.step == target:
                         _frame(sim, writer, save, last=sim.state.step == target)
+                dumped = dumps.after(report)
                 bar.update(report, unconverged)
                 if strict and not report.converged:
                     raise NotConvergedError(
@@ -109,7 +123,8 @@ def run(
                             f"step {report.step}",
                             f"the {report.solver} solver must reach its tolerance",
                             f"natural map {report.natural_map:.2g} after {report.iterations} iterations",
-                            f"Status {report.status}: {report.status.advice}.",
+                            f"Status {report.status}: {report.status.advice}."
+                            + (f" Its problem is in {dumped}." if dumped else ""),
                         )
                     )
         finished = True
@@ -123,6 +138,7 @@ def run(
             if not finished and rows:
                 _frame(sim, writer, save, last=True)
             writer.close(finished=finished)
+    dumps.finish()
     table = np.array(rows).reshape(len(rows), len(REPORT_COLUMNS))
     return RunResult(
         len(rows),
@@ -132,6 +148,7 @@ def run(
         {c: table[:, i].copy() for i, c in enumerate(REPORT_COLUMNS)},
         save.path if save else None,
         writer.frames if writer else 0,
+        tuple(dumps.paths),
     )
 
 
@@ -205,26 +222,39 @@ def _frame(sim: Simulation, writer: TrajectoryWriter, save: Save, *, last: bool)
         sim.save_checkpoint(checkpoint_path(save.path))
 
 
-def dump_failure(sim: Simulation, path: Path) -> Path:
-    """The state before the failed step, and that step's contacts and problem, beside the run file."""
-    import h5py
+class _Dumps:
+    """Problems written beside the run file: those asked for, and those of the first steps that did not converge."""
 
-    out = path.with_suffix(".failure" + (path.suffix or ".h5"))
-    write_checkpoint(out, sim.state, attributes={"dt": sim.options.dt, "law": str(sim.options.law)})
-    result = sim.last
-    if result is not None:
-        k = result.contacts.count
-        arrays = contact_arrays(result.problem)
-        with h5py.File(out, "a") as file:
-            group = file.create_group("problem")
-            group["body_a"], group["body_b"] = result.contacts.body_a[:k], result.contacts.body_b[:k]
-            group["gap"], group["friction"] = result.contacts.gap[:k], result.contacts.friction[:k]
-            group["bias"], group["impulse"] = result.problem.bias[:, :k], result.solution.impulse[:, :k]
-            group["frame"] = arrays.frame[:, :k]
-            group["arms"] = arrays.arms[:, :k]
-            group["inverse_mass"] = arrays.inverse_mass
-            group["inverse_inertia"] = arrays.inverse_inertia
-    return out
+    def __init__(self, sim: Simulation, save: Save | None, steps: Sequence[int]) -> None:
+        where = "Simulation.run.dump_problems"
+        self._sim, self._save, self.paths = sim, save, []
+        self._wanted = {checks.integer(where, k, at_least=1) for k in steps}
+        if self._wanted and save is None:
+            raise OptionsError(message(where, "needs save", None, "The files lie beside the trajectory."))
+        self._unasked = 0
+
+    def after(self, report: StepReport) -> Path | None:
+        """Write the problem of this step if it is due."""
+        asked = report.step in self._wanted
+        self._wanted.discard(report.step)
+        if self._save is None or not (asked or not report.converged):
+            return None
+        if not asked:
+            if self._unasked >= AUTOMATIC or not small_enough(self._sim.last):
+                return None
+            self._unasked += 1
+        path = dump_path(self._save.path, report.step)
+        dump_problem(self._sim, path)
+        self.paths.append(path)
+        return path
+
+    def finish(self) -> None:
+        """Say which steps never came."""
+        if self._wanted:
+            never = ", ".join(map(str, sorted(self._wanted)[:5]))
+            rule = "a step whose problem is wanted must be one of this run"
+            remedy = f"It ended with step {self._sim.state.step}."
+            warnings.warn(message("dump_problems", rule, never, remedy), TumbleWarning, stacklevel=4)
 
 
 class _Bar:

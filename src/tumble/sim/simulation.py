@@ -24,8 +24,10 @@ from ..scene.builder import SceneBuilder
 from ..scene.model import Model, State
 from ..scene.shapes import HalfSpace, Sphere
 from ..solve.apgd import SolverAPGD
+from ..solve.auto import SolverAuto
 from ..solve.base import IterativeSolver, Solver
 from .assembly import Assembly, assemble
+from .dump import dump_problem
 from .events import TouchEvents, touch_events
 from .forces import ContactForces, contact_forces
 from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
@@ -47,8 +49,8 @@ DEEP = 0.01
 class Simulation:
     """Steps a model.
 
-    options: `StepOptions` (at least dt). solver: any `Solver`; `SolverAPGD()` if left out. threads: None takes all that
-    Numba has; results do not depend on it.
+    options: `StepOptions` (at least dt). solver: any `Solver`; `SolverAuto(steps=True)` if left out. threads: None
+    takes all that Numba has; results do not depend on it.
     """
 
     def __init__(
@@ -89,15 +91,15 @@ class Simulation:
                 )
             )
         self.model, self.options, self.backend = model, options, backend
-        self.solver: Solver = SolverAPGD() if solver is None else solver
+        self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = _threads(threads)
         self.state = model.initial.copy()
         self._work = Workspace(model, backend)
         self.assembly: Assembly | None = None
         """What closing the joints took before the first step; None without joints"""
         if self._work.joints is not None:
-            work = self._work
-            self.assembly = assemble(model, work.joints, self.state, options.dt, work.inverse_inertia)
+            self.prepare()
+            self._assemble()
         self._safe = self.state.copy()
         self._size = model.shape_count
         self._warned: set[str] = set()
@@ -107,6 +109,10 @@ class Simulation:
         """Steps so far that did not reach the solver's tolerance"""
 
     # ------------------------------------------------------------------ stepping
+
+    def _assemble(self) -> None:
+        work = self._work
+        self.assembly = assemble(self.model, work.joints, self.state, self.options.dt, work.inverse_inertia)
 
     def prepare(self) -> None:
         """Compile the kernels, or load them from the cache; the first step does it otherwise."""
@@ -139,13 +145,18 @@ class Simulation:
         progress: bool | None = None,
         strict: bool = False,
         resume: bool = False,
+        dump_problems: Sequence[int] = (),
     ) -> RunResult:
         """Step to the time `until` [s].
 
         save: record a trajectory. progress: show a bar (None: if the terminal can). strict: raise at the first step
         that does not converge. resume: go on with the file and checkpoint of `save` instead of starting them anew.
+        dump_problems: numbers of steps (the first is 1) whose problems are written beside the trajectory, as those of
+        the first ten steps that do not converge are anyway.
         """
-        return run(self, until=until, save=save, progress=progress, strict=strict, resume=resume)
+        return run(
+            self, until=until, save=save, progress=progress, strict=strict, resume=resume, dump_problems=dump_problems
+        )
 
     # ------------------------------------------------------------------ state
 
@@ -185,7 +196,8 @@ class Simulation:
     ) -> None:
         """Set the whole state, or some of the bodies' frames and velocities (arrays over all bodies).
 
-        Velocities of static bodies are taken as zero. Contact forces are those of the next step.
+        Velocities of static bodies are taken as zero. Contact forces are those of the next step. Joints are closed
+        again, as at the start, where arrays are given.
         """
         n = self.model.body_count
         if state is not None and not isinstance(state, State):
@@ -200,6 +212,7 @@ class Simulation:
         if state is not None:
             for field, width in (("position", 3), ("orientation", 4), ("velocity", 3), ("spin", 3)):
                 checks.array(f"set_state.state.{field}", getattr(state, field), (n, width), error=OptionsError)
+            self._check_joint_state("set_state.state", state)
             self.state = state.copy()
         p, q = self.model.user_pose(self.state)
         spin = self.angular_velocities()
@@ -219,13 +232,20 @@ class Simulation:
         fixed = self.model.body_kind == BodyKind.STATIC
         self.state.velocity[fixed] = 0.0
         self.state.spin[fixed] = 0.0
+        given = (position, orientation, velocity, angular_velocity)
+        if self._work.joints is not None and any(value is not None for value in given):
+            self._assemble()
 
     def copy(self) -> Simulation:
         """An independent simulation in the same state; its contact forces come with its first step."""
-        other = Simulation(
-            self.model, options=self.options, solver=self.solver, threads=self.threads, backend=self.backend
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TumbleWarning)  # said when this one was made
+            other = Simulation(
+                self.model, options=self.options, solver=self.solver, threads=self.threads, backend=self.backend
+            )
         other.state = self.state.copy()
+        if self._work.joints is not None:
+            other._work.joints.functions.update(self._work.joints.functions)
         other.unconverged = self.unconverged
         other._warned = set(self._warned)
         other._size = self._size
@@ -239,6 +259,7 @@ class Simulation:
             attributes={
                 "dt": self.options.dt,
                 "law": str(self.options.law),
+                "integrator": str(self.options.integrator),
                 "bodies": self.model.body_count,
                 "unconverged": self.unconverged,
             },
@@ -274,6 +295,16 @@ class Simulation:
                     "Use the same law to continue.",
                 )
             )
+        if str(attributes.get("integrator", self.options.integrator)) != str(self.options.integrator):
+            raise OptionsError(
+                message(
+                    str(path),
+                    f"was written with integrator '{attributes['integrator']}'",
+                    str(self.options.integrator),
+                    "Use the same integrator to continue.",
+                )
+            )
+        self._check_joint_state(str(path), state)
         self.state = state
         self.last = None
         self.unconverged = int(attributes.get("unconverged", 0))
@@ -287,16 +318,21 @@ class Simulation:
             raise OptionsError(message("Simulation.contact_forces", "needs a step first", "0 steps", "Call step()."))
         return contact_forces(self.model, self.last, self.options.dt)
 
-    # ------------------------------------------------------------------ watchdogs
+    def dump_problem(self, path: str | Path) -> None:
+        """Write the problem of the last step, an HDF5 file that `tumble solve` and `read_problem` take."""
+        dump_problem(self, path)
 
     # ------------------------------------------------------------------ joints
 
     def joint_reactions(self, frame: str = "world") -> JointReactions:
         """Forces of joints, motors and springs in the last step; `reactions["hinge"]` is one of them.
 
-        frame: "world", or "joint" for the axes of the joint (the third is its axis). Zero before the first step.
+        frame: "world", or "joint" for the axes of the joint (the third is its axis). Zero before the first step and
+        after the state was set.
         """
         self._needs_joints("joint_reactions")
+        if self.last is None:
+            self._work.joints.forget()
         return joint_reactions(self._work.joints, self.state, self.options.dt, frame)
 
     def joint_values(self) -> dict[str, float]:
@@ -310,12 +346,33 @@ class Simulation:
         return out
 
     def set_target(self, motor: str, target: Any) -> None:
-        """A new target, a number or a function of the time, for a motor."""
+        """A new target for a motor: a number, which belongs to the state, or a function of the time, which does not.
+
+        After loading a checkpoint set a function again."""
         self._needs_joints("set_target")
         k = self.model.joints.motor(motor)
-        if not callable(target):
-            target = checks.number(f"set_target('{motor}')", target)
-        self._work.joints.targets[k] = target
+        functions = self._work.joints.functions
+        if callable(target):
+            functions[k] = target
+            return
+        functions.pop(k, None)
+        self.state.target = self.state.target.copy()
+        self.state.target[k] = checks.number(f"set_target('{motor}')", target)
+
+    def _check_joint_state(self, where: str, state: State) -> None:
+        """A state must have the joints of the model."""
+        j = self.model.joints
+        sizes = (j.coord_count, j.row_count, len(j.motors)) if self._work.joints is not None else (0, 0, 0)
+        found = (len(state.coordinate), len(state.row_impulse), len(state.target))
+        if found != sizes:
+            raise OptionsError(
+                message(
+                    where,
+                    f"must have {sizes[0]} joint coordinates, {sizes[1]} rows and {sizes[2]} motors",
+                    found,
+                    "Use a state of the same scene.",
+                )
+            )
 
     def _needs_joints(self, where: str) -> None:
         if self._work.joints is None:
@@ -348,7 +405,7 @@ class Simulation:
         for field in ("position", "orientation", "velocity", "spin"):
             np.copyto(getattr(k, field), getattr(s, field))
         k.time, k.step, k.memory = s.time, s.step, s.memory
-        k.coordinate, k.row_impulse = s.coordinate, s.row_impulse
+        k.coordinate, k.row_impulse, k.target = s.coordinate, s.row_impulse, s.target
 
     def _check(self, result: StepResult) -> None:
         report = result.report
@@ -366,19 +423,30 @@ class Simulation:
         if result.travel > 2.0 and "travel" not in self._warned:
             self._warned.add("travel")
             self._warn_travel()
+        if self._work.joints is not None:
+            self._warn_joints(report)
 
-        if report.joint_drift > OPEN and "joints" not in self._warned:
-            self._warned.add("joints")
-            warnings.warn(
-                message(
-                    f"step {report.step}",
-                    "the joints could not be closed again",
-                    f"'{self._work.joints.worst_joint()}' stays open by {report.joint_drift:.3g} m or rad",
-                    "Joints, motors or limits fight each other here, or dt is too long for the motion.",
-                ),
-                TumbleWarning,
-                stacklevel=3,
+    def _warn_joints(self, report: StepReport) -> None:
+        """What is wrong with the joints in this step; each kind is said once."""
+        joints = self._work.joints
+        remedy = "Remove one of them, or give a motor a maximum or a stiffness. This is said once."
+        found = {}
+        if report.joint_drift > OPEN:
+            found["open joints"] = (
+                "the joints could not be closed again",
+                f"'{joints.worst_joint()}' stays open by {report.joint_drift:.3g} m or rad",
+                "Joints fight each other here, dt is too long for the motion, or masses differ by more than 1e8.",
             )
+        if joints.fighting:
+            names = ", ".join(repr(n) for n in joints.fighting)
+            found["fight"] = ("joints and motors must not contradict each other", names, remedy)
+        if joints.stuck:
+            names = ", ".join(repr(n) for n in dict.fromkeys(joints.stuck))
+            found["stuck"] = ("something exact holds a joint beyond its limit", names, remedy)
+        for kind, (rule, got, what) in found.items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                warnings.warn(message(f"step {report.step}", rule, got, what), TumbleWarning, stacklevel=4)
 
     def _warn_overlap(self, result: StepResult) -> None:
         c = result.contacts

@@ -31,6 +31,9 @@ from .report import StepReport
 
 __all__ = ["StepResult", "Workspace", "step"]
 
+LIMIT_ROUNDS = 3
+"""Solves again at most so often because a joint limit that was thought far has been passed."""
+
 
 @dataclass(frozen=True)
 class StepResult:
@@ -130,10 +133,15 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             guess[0, : contacts.count] += shift
     with _Timer(seconds, "solve"):
         solution = solver.solve(problem, law=options.law, guess=guess)
-        impulse = solution.impulse
-        if shift is not None:
-            impulse = impulse.copy()
-            impulse[0, : contacts.count] -= shift
+        for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
+            np.add(work.free, problem.operator.velocity(_unshifted(solution, contacts, shift)), out=work.velocity)
+            if not work.joints.catch_limits(work.velocity, h):
+                break
+            problem = work.rows.with_new_bounds(contacts, h, shift)
+            guess[:, : contacts.count] = solution.impulse[:, : contacts.count]
+            guess[:, contacts.count : problem.count] = 0.0
+            solution = solver.solve(problem, law=options.law, guess=guess)
+        impulse = _unshifted(solution, contacts, shift)
     with _Timer(seconds, "advance"):
         change = problem.operator.velocity(impulse)
         work_joints = work_motors = 0.0
@@ -171,8 +179,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             state.position[body], state.orientation[body] = position, orientation
         state.memory = work.rows.remember(contacts, impulse)
         if work.joints is not None:
-            state.coordinate = work.joints.coordinates(state, work.joints._trial_jacobian)
-            state.row_impulse = work.joints.impulse.copy()
+            work.joints.finish(state, state.coordinate, work.velocity, h)
         state.step += 1
         state.time += h
 
@@ -270,6 +277,15 @@ def _prescribed_motion(model: Model, state: State, h: float, work: Workspace) ->
         work.prescribed[body, :3] = (position - state.position[body]) / h
         work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
         work.next_pose[body] = (position, orientation)
+
+
+def _unshifted(solution: Solution, contacts: Contacts, shift: np.ndarray | None) -> np.ndarray:
+    """Impulses of the contacts themselves: without what cohesion shifted."""
+    if shift is None:
+        return solution.impulse
+    impulse = solution.impulse.copy()
+    impulse[0, : contacts.count] -= shift
+    return impulse
 
 
 def _joint_step(

@@ -63,8 +63,11 @@ class MeasuredSolver:
             )
         impulse, iterations, products, ending = self._find(problem, law, start)
         residuals = measure(problem, impulse, law)
-        status = Status.CONVERGED if residuals.natural_map <= self.target else ending
-        return Solution(impulse, law, self.name, status, iterations, products, residuals, np.zeros(1), ())
+        if residuals.natural_map <= self.target:
+            ending = Status.CONVERGED
+        elif ending == Status.CONVERGED:
+            ending = Status.STALLED  # rounding on the way back to the problem's units
+        return Solution(impulse, law, self.name, ending, iterations, products, residuals, np.zeros(1), ())
 
     def _find(self, problem: ConeProblem, law: Law, start: np.ndarray) -> tuple[np.ndarray, int, int, Status]:
         """Impulses (3, cap), iterations, products, and the status for the case that the tolerance is missed."""
@@ -75,10 +78,11 @@ class MatrixForm:
     """A cone problem as a sparse matrix without units: impulse = unit S x, matrix S N S, bias S r / unit.
 
     Rows are (count, dim), contact by contact. `friction` is mu s_n / s_t, or minus the bound of an interval. `rows`
-    are those that carry an impulse: frictionless contacts and bounded rows have no tangential ones.
+    are those that carry an impulse: frictionless contacts and bounded rows have no tangential ones. With
+    `matrix=False` products go through the operator, and there is no matrix.
     """
 
-    def __init__(self, problem: ConeProblem) -> None:
+    def __init__(self, problem: ConeProblem, *, matrix: bool = True) -> None:
         self.problem, self.count, self.dim = problem, problem.count, problem.dim
         n, dim = self.count, self.dim
         _, weight, _ = weights(problem)
@@ -100,7 +104,9 @@ class MatrixForm:
         self.hat = self.scale * weight[:n, None]
         self.hat_friction = np.where(self.cone, mu, mu * weight[:n] / self.unit)
         flat = self.scale.ravel()
-        self.matrix = sp.csr_matrix(sp.diags(flat) @ problem.operator.to_sparse() @ sp.diags(flat))
+        self.matrix = None
+        if matrix:
+            self.matrix = sp.csr_matrix(sp.diags(flat) @ problem.operator.to_sparse() @ sp.diags(flat))
         self.sliding = mu > 0.0
         carry = np.repeat(self.sliding[:, None], dim, axis=1)
         carry[:, 0] = True
@@ -113,6 +119,11 @@ class MatrixForm:
 
     def velocity(self, x: np.ndarray) -> np.ndarray:
         """u = N x + r (count, dim)."""
+        if self.matrix is None:
+            g, product = np.zeros_like(self.problem.bias), np.zeros_like(self.problem.bias)
+            g[: self.dim, : self.count] = (self.scale * x).T
+            self.problem.operator.product(g, product)
+            return self.scale * product[: self.dim, : self.count].T + self.bias
         return (self.matrix @ x.ravel()).reshape(x.shape) + self.bias
 
     def correction(self, u: np.ndarray) -> np.ndarray:

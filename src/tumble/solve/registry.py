@@ -4,20 +4,44 @@ from __future__ import annotations
 
 from .. import checks
 from ..errors import OptionsError, message
+from .admm import SolverADMM
 from .apgd import SolverAPGD
+from .auto import SolverAuto
 from .barzilai_borwein import SolverBarzilaiBorwein
-from .base import IterativeSolver
+from .base import Solver
+from .fixed_point import SolverFixedPoint
 from .gauss_seidel import SolverGaussSeidel
+from .interior_point import SolverInteriorPoint
 from .jacobi import SolverJacobi
+from .lemke import SolverLemke
+from .ncp_interior_point import SolverNCPInteriorPoint
+from .nsgs import SolverNSGS
+from .polyhedral_qp import SolverPolyhedralQP
+from .semismooth_newton import SolverSemismoothNewton
 
 __all__ = ["SOLVERS", "make_solver"]
 
-SOLVERS: dict[str, type[IterativeSolver]] = {
-    s.name: s for s in (SolverAPGD, SolverBarzilaiBorwein, SolverGaussSeidel, SolverJacobi)
+SOLVERS: dict[str, type[Solver]] = {
+    s.name: s
+    for s in (
+        SolverAPGD,
+        SolverBarzilaiBorwein,
+        SolverGaussSeidel,
+        SolverJacobi,
+        SolverNSGS,
+        SolverADMM,
+        SolverInteriorPoint,
+        SolverNCPInteriorPoint,
+        SolverSemismoothNewton,
+        SolverFixedPoint,
+        SolverLemke,
+        SolverPolyhedralQP,
+        SolverAuto,
+    )
 }
 
 
-def make_solver(name: str = "apgd", **options: object) -> IterativeSolver:
+def make_solver(name: str = "apgd", **options: object) -> Solver:
     """A solver by name with its options; unknown ones raise."""
     kind = SOLVERS[checks.choice("solver.name", name, SOLVERS)]
     known = set(kind.__dataclass_fields__)

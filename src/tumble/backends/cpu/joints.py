@@ -22,7 +22,10 @@ from .operators import gather, lay_down, product, read_rows
 SIDES = 4
 """Bodies that a row touches at most (a gear couples two joints)."""
 DROP = 1e-11
-"""A pivot below this part of the row's own diagonal is zero: the row depends on rows before it."""
+"""A pivot below this part of the row's diagonal without locks is zero: the row depends on rows before it, or on locks.
+Far above rounding, and far below what bodies of very different masses leave."""
+FIXED = 1e-11
+"""A bounded row or contact that the joints leave less than this part of its freedom cannot move."""
 EXACT_DIAGONAL = 300
 """Up to so many joint rows in a cluster the diagonal blocks of its contacts take the joints into account."""
 
@@ -107,10 +110,11 @@ def push_rows(body, weighted, x, v):
 
 @formula
 def _factor_cluster(
-    first, end, start, column, pair_start, pair, jacobian, weighted, compliance, parent, l_start, l_row, l_value,
+    first, end, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row, l_value,
     l_used, inverse_pivot, work, mark, path,
 ):  # fmt: skip
-    """LDL^T of the rows first .. end, row by row (up-looking). Returns the number of rows dropped."""
+    """LDL^T of the rows first .. end, row by row (up-looking). Returns the number of rows dropped. whole: diagonals
+    without locked directions."""
     dropped = 0
     for k in range(first, end):
         work[k] = 0.0
@@ -151,7 +155,7 @@ def _factor_cluster(
             pivot -= l * y
             l_row[at], l_value[at] = k, l
             l_used[i] += 1
-        if pivot > DROP * own:
+        if pivot > DROP * whole[k]:
             inverse_pivot[k] = 1.0 / pivot
         else:
             inverse_pivot[k] = 0.0
@@ -161,15 +165,15 @@ def _factor_cluster(
 
 @parallel_loop
 def factor_joints(
-    cluster, start, column, pair_start, pair, jacobian, weighted, compliance, parent, l_start, l_row, l_value, l_used,
-    inverse_pivot, work, mark, path, dropped,
+    cluster, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row,
+    l_value, l_used, inverse_pivot, work, mark, path, dropped,
 ):  # fmt: skip
     """Factor the system of every cluster; dropped (clusters,) counts the rows that depend on others."""
     mark[:] = -1
     for c in prange(cluster.size - 1):
         dropped[c] = _factor_cluster(
-            cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, parent,
-            l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
+            cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, whole,
+            parent, l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
         )  # fmt: skip
 
 
@@ -298,16 +302,28 @@ def articulated_diagonal(op, cluster_of, cluster_body_start, cluster_body, diago
             if c < count:
                 n, u, w = _read_contact(contacts, c, v)
                 if k == 0:
-                    diagonal[0, c], diagonal[3, c], diagonal[4, c] = max(n, 0.0), u, w
+                    n = n if n > FIXED * diagonal[0, c] else 0.0
+                    diagonal[0, c], diagonal[3, c], diagonal[4, c] = n, u, w
                 elif k == 1:
-                    diagonal[1, c], diagonal[5, c] = max(u, 0.0), w
+                    diagonal[1, c], diagonal[5, c] = u if u > FIXED * diagonal[1, c] else 0.0, w
                 else:
-                    diagonal[2, c] = max(w, 0.0)
+                    diagonal[2, c] = w if w > FIXED * diagonal[2, c] else 0.0
             else:
                 own = _row_speed(op.bounded_body, op.bounded_jacobian, c - count, v)
-                own = max(own, 0.0) + op.bounded_compliance[c - count]
+                if own <= FIXED * _own_diagonal(op.bounded_jacobian, op.bounded_weighted, c - count):
+                    own = 0.0
+                own += op.bounded_compliance[c - count]
                 for i in range(6):
                     diagonal[i, c] = own if i < 3 else 0.0
+
+
+@formula
+def _own_diagonal(jacobian, weighted, r):
+    """J M^-1 J^T of a row whose bodies are all different."""
+    total = 0.0
+    for i in range(24):
+        total += jacobian[r, i] * weighted[r, i]
+    return total
 
 
 @formula

@@ -1,0 +1,257 @@
+"""A solver that chooses: first-order iterations, then whatever the size of the problem allows."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import ClassVar
+
+import numpy as np
+
+from .. import checks
+from ..enums import Law, Status
+from ..problem.cone_problem import ConeProblem
+from ..problem.operators import ArticulatedOperator, MatrixOperator
+from ..problem.rolling import RollingProblem
+from .admm import factorise
+from .apgd import SolverAPGD
+from .base import Solution, Solver, checked_guess, checked_problem
+from .fixed_point import SolverFixedPoint
+from .interior_point import SolverInteriorPoint
+from .matrix_form import MatrixForm
+from .ncp_interior_point import SolverNCPInteriorPoint
+from .nsgs import SolverNSGS
+from .semismooth_newton import SolverSemismoothNewton
+
+__all__ = ["SolverAuto"]
+
+FACTORISE = 5000
+"""No matrix is factorised above so many contacts (jointed bodies: a fifth of that, their matrix is dense)."""
+STEP_LIMIT = 200
+"""In a simulation other methods than APGD are tried up to so many contacts only: a run should not stand still."""
+SLICE = {Law.RELAXED: 300, Law.COULOMB: 500}
+"""First-order iterations between two looks at the progress."""
+PATIENT = {Law.RELAXED: 2.0, Law.COULOMB: 3.0}
+"""First-order iterations go on while, at the rate of the last slice, so many more slices suffice."""
+DEARER = {Law.RELAXED: 1.0, Law.COULOMB: 3.0}
+"""What the interior point of a law costs, in relaxed ones."""
+DEAR = 1.0
+"""Where an interior-point solve is estimated at more [s], the fixed point goes first."""
+TOO_DEAR = 60.0
+"""Where it is estimated at more than this [s], nothing is factorised."""
+STEP_LIMIT = 200
+"""For the steps of a simulation: contacts up to which other methods than APGD are tried."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverAuto:
+    """Chooses by law, size and progress, and escalates; every method starts from the best impulses so far.
+
+    | # | method | when |
+    | --- | --- | --- |
+    | 1 | apgd, slices of 300 (relaxed) or 500 | always; goes on while at its rate 2 or 3 more slices suffice |
+    | 2 | apgd, slices that double | until it has had half of what an interior point is estimated to cost |
+    | 3 | interior_point (relaxed) | up to 5000 contacts, if estimated at less than a minute |
+    | 4 | ncp_interior_point (both laws) | the same |
+    | 5 | semismooth_newton, a polish | the same |
+    | 6 | fixed_point (Coulomb) | always; before 3-5 where these are estimated at more than 1 s |
+    | 7 | nsgs (Coulomb) | without joints |
+    | 8 | apgd, what is left of its iterations and time | always |
+
+    The estimate counts the entries of a factor of N + I, which is made after 1; it does not look at the clock, so the
+    answer is the same in every run as long as `seconds` is None.
+    Jointed bodies: factorisations up to 1000 blocks. The next method is started only while the time lasts; the best
+    impulses of all are returned, with the smallest natural map, and `Solution.tried` says who did what.
+    """
+
+    tolerance: float | None = None
+    """The natural map must fall below this. None: 1e-8 (relaxed) or 1e-6 (Coulomb); 1e-5 above 5000 contacts."""
+    max_iterations: int | None = None
+    """First-order iterations in all. None: 100000 up to 4000 contacts, falling to 1000 for larger problems."""
+    seconds: float = 30.0
+    """No further method is started after this [s]. Which ones are tried may depend on the speed of the machine."""
+    steps: bool = False
+    """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
+    iterations are those of `SolverAPGD`, which is tried alone first; up to 200 contacts 4 and 5 follow."""
+
+    name: ClassVar[str] = "auto"
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None:
+            checks.number("SolverAuto.tolerance", self.tolerance, at_least=0.0)
+        if self.max_iterations is not None:
+            checks.integer("SolverAuto.max_iterations", self.max_iterations, at_least=1)
+        checks.number("SolverAuto.seconds", self.seconds, above=0.0, unit="s")
+        checks.flag("SolverAuto.steps", self.steps)
+
+    def solve(
+        self, problem: ConeProblem | RollingProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None
+    ) -> Solution:
+        """Solve under a law, from a guess (3, cap) [N s] or from zero."""
+        law = Law(checks.choice("SolverAuto.law", law, list(Law)))
+        begin = time.perf_counter()
+        if isinstance(problem, RollingProblem):
+            found = SolverInteriorPoint(tolerance=self.tolerance_for(problem.count, law)).solve(problem, law=law)
+            entry = (found.solver, found.iterations, time.perf_counter() - begin, found.residuals.natural_map)
+            return replace(found, solver=self.name, tried=(entry,))
+        checked_problem("SolverAuto", problem)
+        if guess is not None:
+            guess = checked_guess("SolverAuto", guess, problem)
+        tolerance = self.tolerance_for(problem.count, law)
+        if self.steps:
+            return self._step(_Search(problem, law, tolerance, guess, math.inf))
+        deadline = math.inf if self.seconds is None else begin + self.seconds
+        search = _Search(problem, law, self.tolerance_for(problem.count, law), guess, deadline)
+        left, cost = self._first_order(search)
+        for make in self._methods(problem, law, search.tolerance, cost):
+            if not search.over:
+                search.attempt(make())
+        search.descend(left, left, lambda: True)
+        return search.result(self.name)
+
+    def _first_order(self, search: _Search) -> tuple[int, _Cost | None]:
+        """Rules 1 and 2; returns the iterations left and the estimate, None where nothing is to be factorised."""
+        law, n = search.law, search.problem.count
+        if self.steps:
+            left = self.max_iterations or SolverAPGD().iteration_limit(n)
+            left = search.descend(left, left, lambda: True)
+            return left, _Cost(search.problem) if not search.over and n <= STEP_LIMIT else None
+        left = self.max_iterations or max(1000, min(100_000, 400_000_000 // max(1, n)))
+        most = left
+        left = search.descend(left, SLICE[law], lambda: search.promising(PATIENT[law]))
+        jointed = isinstance(search.problem.operator, ArticulatedOperator)
+        if search.over or n > (FACTORISE // 5 if jointed else FACTORISE):
+            return left, None
+        cost = _Cost(search.problem)
+        enough = 0.5 * DEARER[law] * cost.solve / cost.iteration
+        left = search.descend(left, SLICE[law], lambda: search.iterations < min(most, enough), growth=2)
+        return left, cost
+
+    def tolerance_for(self, contacts: int, law: Law) -> float:
+        """The tolerance for a problem of this size."""
+        if self.tolerance is not None:
+            return float(self.tolerance)
+        if self.steps:
+            return SolverAPGD().tolerance_for(contacts)
+        if contacts > FACTORISE:
+            return 1e-5
+        return 1e-6 if law == Law.COULOMB else 1e-8
+
+    def _methods(
+        self, problem: ConeProblem, law: Law, tolerance: float, cost: _Cost | None
+    ) -> list[Callable[[], Solver]]:
+        """What comes after the first-order iterations, in order."""
+        relaxed = law == Law.RELAXED
+        seconds = math.inf if cost is None else DEARER[law] * cost.solve
+        out: list[Callable[[], Solver]] = []
+        if seconds < TOO_DEAR:
+            if relaxed and find_spec("clarabel") is not None:
+                out.append(lambda: SolverInteriorPoint(tolerance=tolerance))
+            out.append(lambda: SolverNCPInteriorPoint(tolerance=tolerance))
+            out.append(lambda: SolverSemismoothNewton(tolerance=tolerance, warm_up=0, max_iterations=30))
+        if not relaxed and not (self.steps and cost is None):
+            rounds = SolverFixedPoint(tolerance=tolerance, max_iterations=30)
+            out.insert(0 if seconds > DEAR else len(out), lambda: rounds)
+            if not isinstance(problem.operator, ArticulatedOperator):
+                out.append(lambda: SolverNSGS(tolerance=tolerance, max_iterations=500))
+        return out
+
+
+class _Cost:
+    """Estimates in seconds of one thread, from counts alone; good to a factor of 3 on 50 to 2000 contacts."""
+
+    def __init__(self, problem: ConeProblem) -> None:
+        form = MatrixForm(problem)
+        fill = factorise(form.matrix, 1.0).L.nnz
+        matrix = isinstance(problem.operator, MatrixOperator)
+        self.iteration = 1e-6 + (2e-8 * form.count + 2.5e-9 * form.matrix.nnz if matrix else 4.5e-8 * form.count)
+        """A first-order iteration"""
+        self.solve = 20.0 * (3e-4 + 1.5e-6 * form.count + 5e-8 * fill)
+        """A relaxed interior-point solve"""
+
+
+class _Search:
+    """The best impulses so far and what was tried."""
+
+    def __init__(
+        self, problem: ConeProblem, law: Law, tolerance: float, guess: np.ndarray | None, deadline: float
+    ) -> None:
+        self.problem, self.law, self.tolerance, self.deadline = problem, law, tolerance, deadline
+        self.guess = None if guess is None else guess.copy()
+        self.best: Solution | None = None
+        self.tried: list[tuple[str, int, float, float]] = []
+        self.products = 0
+
+    @property
+    def error(self) -> float:
+        """The smallest natural map so far."""
+        return math.inf if self.best is None else self.best.residuals.natural_map
+
+    @property
+    def over(self) -> bool:
+        """Solved, or out of time."""
+        return self.error <= self.tolerance or (self.best is not None and time.perf_counter() > self.deadline)
+
+    def attempt(self, solver: Solver) -> Solution:
+        """Let a solver start from the best impulses."""
+        begin = time.perf_counter()
+        found = solver.solve(self.problem, law=self.law, guess=self.guess)
+        error = found.residuals.natural_map
+        self.tried.append((solver.name, found.iterations, time.perf_counter() - begin, error))
+        self.products += found.products
+        if self.best is None or error < self.error:
+            self.best, self.guess = found, found.impulse
+        return found
+
+    @property
+    def iterations(self) -> int:
+        """First-order iterations so far."""
+        return sum(entry[1] for entry in self.tried if entry[0] == SolverAPGD.name)
+
+    def descend(self, left: int, size: int, wanted: Callable[[], bool], growth: int = 1) -> int:
+        """Slices of APGD while they are wanted; large problems get all in one. Returns the iterations left, none when
+        the method itself has given up."""
+        while left > 0 and not self.over and wanted():
+            count = min(left, size if self.problem.count <= FACTORISE else left, self._affordable())
+            found = self.attempt(SolverAPGD(tolerance=self.tolerance, max_iterations=count))
+            left, size = left - count, size * growth
+            if found.status != Status.MAX_ITERATIONS:
+                return 0
+        return left
+
+    def _affordable(self) -> int:
+        """First-order iterations that the time left allows, at the speed of the last ones."""
+        if math.isfinite(self.deadline):
+            for name, iterations, seconds, _ in reversed(self.tried):
+                if name == SolverAPGD.name and iterations:
+                    return max(100, int((self.deadline - time.perf_counter()) * iterations / seconds))
+        return 2**62
+
+    def promising(self, patient: float) -> bool:
+        """Whether the last slice's rate reaches the tolerance within so many more slices."""
+        if not self.tried:
+            return True
+        if self.tolerance == 0.0 or not 0.0 < self.error < math.inf:
+            return False
+        before = min([1.0, *(entry[3] for entry in self.tried[:-1])])
+        return math.log(self.error / self.tolerance) <= patient * math.log(max(1.0, before / self.error))
+
+    def result(self, name: str) -> Solution:
+        """The best, with the sums of all."""
+        solved = self.error <= self.tolerance
+        late = time.perf_counter() > self.deadline
+        status = Status.CONVERGED if solved else Status.MAX_ITERATIONS if late else Status.STALLED
+        if not math.isfinite(self.error):
+            status = Status.DIVERGED
+        iterations = sum(entry[1] for entry in self.tried)
+        return replace(
+            self.best,
+            solver=name,
+            status=status,
+            iterations=iterations,
+            products=self.products,
+            tried=tuple(self.tried),
+        )

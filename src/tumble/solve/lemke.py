@@ -1,0 +1,88 @@
+"""Lemke's pivoting method for the linear complementarity problem of m-sided friction cones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..enums import Law, Status
+from ..problem.polyhedral import PolyhedralProblem
+from .polyhedral import PolyhedralSolver, lcp_error
+
+__all__ = ["SolverLemke", "lemke"]
+
+PERTURBATION = 1e-9
+"""Of the right side: breaks ties, so that the pivots cannot cycle. The answer is computed from the true right side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverLemke(PolyhedralSolver):
+    """Stewart-Trinkle's problem, or the optimality of the relaxed law's quadratic program, solved exactly by pivots
+    on a dense table of n (m + 2) rows: for small problems."""
+
+    name: ClassVar[str] = "lemke"
+    default_iterations: ClassVar[int] = 20_000
+
+    def _flat(self, problem: PolyhedralProblem, law: Law) -> tuple[np.ndarray, int, Status, float]:
+        scaled, scale = problem.scaled()
+        matrix, q = scaled.lcp(law)
+        z, pivots, ending = lemke(matrix.toarray(), q, self.limit)
+        impulse = scaled.impulse(z[: scaled.basis.shape[1]])
+        impulse[: problem.dim] *= scale.reshape(-1, problem.dim).T
+        return impulse, pivots, ending, lcp_error(matrix, q, z)
+
+
+def lemke(matrix: np.ndarray, q: np.ndarray, limit: int) -> tuple[np.ndarray, int, Status]:
+    """z with 0 <= z ⊥ M z + q >= 0. Returns z, the pivots and how it ended (stalled: a ray)."""
+    n = len(q)
+    if n == 0 or q.min() >= 0.0:
+        return np.zeros(n), 0, Status.CONVERGED
+    noise = np.random.default_rng(0).uniform(0.5, 1.0, n)
+    # basic = constant + table nonbasic. Names: w_i = i, z_i = n + i, the artificial variable 2 n.
+    constant = q + PERTURBATION * np.abs(q).max() * noise
+    table = np.concatenate([matrix, np.ones((n, 1))], axis=1)
+    basic, nonbasic = np.arange(n), np.arange(n, 2 * n + 1)
+    column, row = n, int(np.argmin(constant))
+    for pivots in range(1, limit + 1):
+        leaving = basic[row]
+        _exchange(table, constant, row, column)
+        basic[row], nonbasic[column] = nonbasic[column], leaving
+        if leaving == 2 * n:
+            return _from_basis(matrix, q, basic), pivots, Status.CONVERGED
+        partner = leaving + n if leaving < n else leaving - n
+        column = int(np.flatnonzero(nonbasic == partner)[0])
+        falls = table[:, column] < -1e-11 * max(1.0, np.abs(table[:, column]).max())
+        if not falls.any():
+            return _from_basis(matrix, q, basic), pivots, Status.STALLED
+        ratio = np.full(n, np.inf)
+        ratio[falls] = np.maximum(constant[falls], 0.0) / -table[falls, column]
+        least = ratio.min()
+        ties = np.flatnonzero(ratio <= least * (1.0 + 1e-12))
+        last = ties[basic[ties] == 2 * n]
+        row = int(last[0] if len(last) else ties[np.argmin(table[ties, column])])
+    return _from_basis(matrix, q, basic), limit, Status.MAX_ITERATIONS
+
+
+def _exchange(table: np.ndarray, constant: np.ndarray, row: int, column: int) -> None:
+    """Solve the row for the nonbasic variable of the column and put it into the other rows."""
+    pivot = table[row, column]
+    new, start = -table[row] / pivot, -constant[row] / pivot
+    new[column] = 1.0 / pivot
+    factor = table[:, column].copy()
+    factor[row] = 0.0
+    table[:, column] = 0.0
+    table += np.outer(factor, new)
+    constant += factor * start
+    table[row], constant[row] = new, start
+
+
+def _from_basis(matrix: np.ndarray, q: np.ndarray, basic: np.ndarray) -> np.ndarray:
+    """z of a basis, from the true right side; negative rounding is cut off."""
+    n = len(q)
+    used = np.sort(basic[(basic >= n) & (basic < 2 * n)] - n)
+    z = np.zeros(n)
+    if len(used):
+        z[used] = np.linalg.lstsq(matrix[np.ix_(used, used)], -q[used], rcond=None)[0]
+    return np.maximum(z, 0.0)
