@@ -71,8 +71,9 @@ class SolverAuto:
     """The natural map must fall below this. None: 1e-8 (relaxed) or 1e-6 (Coulomb); 1e-5 above 5000 contacts."""
     max_iterations: int | None = None
     """First-order iterations in all. None: 100000 up to 4000 contacts, falling to 1000 for larger problems."""
-    seconds: float = 30.0
-    """No further method is started after this [s]. Which ones are tried may depend on the speed of the machine."""
+    seconds: float | None = None
+    """No further method is started after this [s]; what is returned then depends on the speed of the machine. None: no
+    limit, each method has its own."""
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
     iterations are those of `SolverAPGD`, which is tried alone first; up to 200 contacts 4 and 5 follow."""
@@ -84,7 +85,8 @@ class SolverAuto:
             checks.number("SolverAuto.tolerance", self.tolerance, at_least=0.0)
         if self.max_iterations is not None:
             checks.integer("SolverAuto.max_iterations", self.max_iterations, at_least=1)
-        checks.number("SolverAuto.seconds", self.seconds, above=0.0, unit="s")
+        if self.seconds is not None:
+            checks.number("SolverAuto.seconds", self.seconds, above=0.0, unit="s")
         checks.flag("SolverAuto.steps", self.steps)
 
     def solve(
@@ -100,9 +102,6 @@ class SolverAuto:
         checked_problem("SolverAuto", problem)
         if guess is not None:
             guess = checked_guess("SolverAuto", guess, problem)
-        tolerance = self.tolerance_for(problem.count, law)
-        if self.steps:
-            return self._step(_Search(problem, law, tolerance, guess, math.inf))
         deadline = math.inf if self.seconds is None else begin + self.seconds
         search = _Search(problem, law, self.tolerance_for(problem.count, law), guess, deadline)
         left, cost = self._first_order(search)

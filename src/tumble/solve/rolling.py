@@ -21,7 +21,7 @@ class RollingResiduals:
 
     law: Law
     natural_map: float
-    """Scale-free: sliding and rolling rows each with the weight of their own diagonal, as in `Residuals`."""
+    """Scale-free, with one weight a contact, as in `Residuals`."""
     objective: float
     """g.(N g / 2 + r) [J]"""
     penetration_speed: float
@@ -139,11 +139,26 @@ def measure_rolling(problem: RollingProblem, impulse: np.ndarray, law: Law | str
     law = Law(law)
     g = impulse.T.ravel()
     u = problem.matrix @ g + problem.bias
-    form = RollingForm(problem)
-    x = form.from_impulse(impulse)
     return RollingResiduals(
         law,
-        form.natural_map(x, form.velocity(x), law),
+        _natural_map(problem, impulse.T, u.reshape(-1, 5), law),
         float(0.5 * g @ (u + problem.bias)),
         float(max(0.0, -u[::5].min(initial=0.0))),
     )
+
+
+def _natural_map(problem: RollingProblem, g: np.ndarray, u: np.ndarray, law: Law) -> float:
+    """As in `Residuals`, with one weight a contact, w^2 = mean diagonal of (n, t1, t2): the sets stay as they are."""
+    diagonal = problem.matrix.diagonal().reshape(-1, 5)[:, :3].mean(axis=1)
+    w = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))[:, None]
+    a = u.copy()
+    if law == Law.COULOMB:
+        a[:, 0] += problem.friction * np.linalg.norm(u[:, 1:3], axis=1)
+        a[:, 0] += problem.rolling_friction * np.linalg.norm(u[:, 3:5], axis=1)
+    bias = np.asarray(problem.bias, float).reshape(-1, 5) / w
+    difference = w * g - project_rolling(w * g - a / w, problem.friction, problem.rolling_friction)
+    size = max(float(np.linalg.norm(x)) for x in (bias, w * g, u / w))
+    error = float(np.linalg.norm(difference))
+    if not (np.isfinite(size) and np.isfinite(error)):
+        return np.inf
+    return error / size if size > 0.0 else 0.0
