@@ -129,7 +129,7 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the trajectory.")] = False,
     dt: Annotated[float | None, _option("Time step [s].", **NUMBER)] = None,
     law: Annotated[str | None, _option("coulomb or relaxed.")] = None,
-    solver: Annotated[str | None, _option("apgd, gauss_seidel, ...")] = None,
+    solver: Annotated[str | None, _option("auto (default), apgd, interior_point, ...")] = None,
     tolerance: Annotated[float | None, _option("Of the solver.", **NUMBER)] = None,
     max_iterations: Annotated[int | None, _option("Of the solver.", **WHOLE)] = None,
     save_every: Annotated[int | None, _option("Steps between two frames.", **WHOLE)] = None,
@@ -161,7 +161,10 @@ def run(
                 )
             )
     options = StepOptions(**step)
-    chosen = make_solver(**(loaded.solver | _given(name=solver, tolerance=tolerance, max_iterations=max_iterations)))
+    wanted = loaded.solver | _given(name=solver, tolerance=tolerance, max_iterations=max_iterations)
+    # Without a name: auto, unless an option is given that only the first-order solvers know.
+    wanted.setdefault("name", "auto" if set(wanted) <= {"tolerance", "max_iterations"} else "apgd")
+    chosen = make_solver(**wanted, **({"steps": True} if wanted["name"] == "auto" else {}))
     path = Path(scene.stem + ".h5") if out is None else out
     every = save_every if save_every is not None else loaded.save_every
     fields = SAVE_FIELDS if contacts else SAVE_FIELDS[:-1]

@@ -56,7 +56,7 @@ def gripper(force_ratio, mu=0.5, h=2e-3):
 
 
 def test_a_gripper_holds_just_above_the_closed_form_force():
-    sim = gripper(1.01)
+    sim = gripper(1.01, h=5e-3)
     sim.step()
     height = sim.positions()[0][2]
     result = sim.run(until=10.0, progress=False)

@@ -376,7 +376,7 @@ def test_resume_refuses_other_options_and_other_scenes(scene, capsys):
         ((*RUN, "--resume", "--law", "relaxed"), ["scene.h5: step.law", "must be coulomb", "(got relaxed)"]),
         ((*RUN, "--resume", "--dt", "1e-3"), ["step.dt", "0.002"]),
         ((*RUN, "--resume", "--tolerance", "1e-3"), ["solver.tolerance"]),
-        ((*RUN, "--resume", "--solver", "jacobi"), ["solver.name", "apgd"]),
+        ((*RUN, "--resume", "--solver", "jacobi"), ["solver.name", "auto"]),
     ):
         code, _, err = tumble(capsys, *arguments)
         assert code == 2 and err.count("\n") == 1

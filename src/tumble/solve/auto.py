@@ -42,8 +42,6 @@ DEAR = 1.0
 """Where an interior-point solve is estimated at more [s], the fixed point goes first."""
 TOO_DEAR = 60.0
 """Where it is estimated at more than this [s], nothing is factorised."""
-STEP_LIMIT = 200
-"""For the steps of a simulation: contacts up to which other methods than APGD are tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +74,8 @@ class SolverAuto:
     limit, each method has its own."""
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
-    iterations are those of `SolverAPGD`, which is tried alone first; up to 200 contacts 4 and 5 follow."""
+    iterations are those of `SolverAPGD`, which is tried alone first; up to 200 contacts the others follow, unless
+    max_iterations is given."""
 
     name: ClassVar[str] = "auto"
 
@@ -117,7 +116,8 @@ class SolverAuto:
         if self.steps:
             left = self.max_iterations or SolverAPGD().iteration_limit(n)
             left = search.descend(left, left, lambda: True)
-            return left, _Cost(search.problem) if not search.over and n <= STEP_LIMIT else None
+            further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
+            return left, _Cost(search.problem) if further else None
         left = self.max_iterations or max(1000, min(100_000, 400_000_000 // max(1, n)))
         most = left
         left = search.descend(left, SLICE[law], lambda: search.promising(PATIENT[law]))
