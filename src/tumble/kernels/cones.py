@@ -16,11 +16,12 @@ TINY = 1e-300
 @formula
 def project(n, u, w, mu):
     """Nearest point of the set. Without branches, so that a loop over it vectorises."""
+    m = max(mu, 0.0)
+    high = -mu if mu < 0.0 else math.inf
     t = math.sqrt(u * u + w * w)
-    outside = max(0.0, t - mu * n)
-    pn = max(0.0, n + mu * outside / (1.0 + mu * mu))
-    s = min(1.0, max(0.0, mu) * pn / max(t, TINY))
-    pn = min(max(n, mu), -mu) if mu < 0.0 else pn
+    outside = max(0.0, t - m * n)
+    pn = min(max(min(mu, 0.0), n + m * outside / (1.0 + m * m)), high)
+    s = min(1.0, m * pn / max(t, TINY))
     return pn, s * u, s * w
 
 
