@@ -111,7 +111,6 @@ class Joints:
         self.fighting: tuple[str, ...] = ()
         """Joints and motors that ask for different speeds of the same motion in this step"""
         self._dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
-        self._arrays: ArticulatedArrays | None = None
 
     # ------------------------------------------------------------------ the present step
 
@@ -319,11 +318,10 @@ class Joints:
     def arrays(self, contacts: ContactArrays) -> ArticulatedArrays:
         """Everything the operator needs."""
         p = self._pattern
-        self._arrays = ArticulatedArrays(
+        return ArticulatedArrays(
             contacts, p.cluster, self._body, self._jacobian, self._weighted, p.l_start, self._l_row, self._l_value,
             self._inverse_pivot, self._reaction, *self._bounded_arrays,
         )  # fmt: skip
-        return self._arrays
 
     def diagonal(self, arrays: ArticulatedArrays, out: np.ndarray) -> None:
         """Diagonal blocks with the joints; `out` has those of the contacts alone."""
