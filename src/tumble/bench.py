@@ -429,6 +429,7 @@ def _stored_slab(data: Any) -> ConeProblem:
             inverse_mass,
             inverse_inertia,
             np.zeros((bodies, 6)),
+            np.zeros((2, 0)),
         ),
         cpu,
     )

@@ -103,6 +103,8 @@ class BlockKind(IntEnum):
 
     CONE = 0
     """Coulomb's cone |g_T| <= mu g_n."""
+    ROLLING = 1
+    """|g_T| <= mu g_n, |spin| <= sigma g_n, |roll| <= rho g_n, one g_n for the three."""
 
 
 class Law(StrEnum):

@@ -35,6 +35,7 @@ class ContactArrays(NamedTuple):
     inverse_mass: np.ndarray  # (bodies, 3)
     inverse_inertia: np.ndarray  # (bodies, 6): xx, yy, zz, xy, xz, yz in world axes
     body_velocity: np.ndarray  # (bodies, 6) scratch: M^-1 D x
+    compliance: np.ndarray  # (2, cap): E of the normal and of the tangential rows [1/kg]; (2, 0) where all are rigid
 
 
 class ArticulatedArrays(NamedTuple):
@@ -59,6 +60,14 @@ class ArticulatedArrays(NamedTuple):
     bounded_jacobian: np.ndarray  # (bounded, 24)
     bounded_weighted: np.ndarray  # (bounded, 24)
     bounded_compliance: np.ndarray  # (bounded,)
+
+
+class RollingArrays(NamedTuple):
+    """The operator of contacts with six rows: n, u, w, then the turns about the same axes (spin, roll u, roll w)."""
+
+    joints: ArticulatedArrays  # without any equality where there is no joint
+    turn_frame: np.ndarray  # (9, cap): n, u, w (scaled where the problem is)
+    entry_torque: np.ndarray  # (2 cap + 1, 3) scratch
 
 
 class Geometry(NamedTuple):

@@ -1,7 +1,7 @@
 """The set of one block (n, u, w): projection, violation, gap and correction.
 
 mu >= 0: Coulomb's cone {n >= 0, |t| <= mu n}; with mu = 0 a unilateral row. mu < 0: the interval |n| <= -mu of a
-bounded row, whose u and w are zero.
+bounded row, whose u and w are zero. With rolling friction a block has six rows, see `project_rolling`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,53 @@ def project(n, u, w, mu):
     pn = min(max(min(mu, 0.0), n + m * outside / (1.0 + m * m)), high)
     s = min(1.0, m * pn / max(t, TINY))
     return pn, s * u, s * w
+
+
+@formula
+def shared_normal(n, t, s, r, mu, sigma, rho):
+    """Normal part of the nearest point of {|t| <= mu n, |s| <= sigma n, |r| <= rho n}, one n for the three.
+
+    Minimises (n' - n)^2 + sum max(0, t_j - mu_j n')^2, whose pieces end at t_j / mu_j: taken from the highest end down
+    until the minimum of the piece lies in it.
+    """
+    a = t / mu if mu > 0.0 else 0.0
+    b = s / sigma if sigma > 0.0 else 0.0
+    c = r / rho if rho > 0.0 else 0.0
+    top, bottom, best = n, 1.0, max(0.0, n)
+    for _ in range(3):
+        end = max(a, max(b, c))
+        if end <= best:
+            break
+        if end == a:
+            top, bottom, a = top + mu * t, bottom + mu * mu, 0.0
+        elif end == b:
+            top, bottom, b = top + sigma * s, bottom + sigma * sigma, 0.0
+        else:
+            top, bottom, c = top + rho * r, bottom + rho * rho, 0.0
+        best = max(0.0, top / bottom)
+    return best
+
+
+@formula
+def project_rolling(n, u, w, s, p, q, mu, sigma, rho):
+    """Nearest point (n, u, w, s, p, q) of the set with rolling: s the spin torque, (p, q) the rolling one. mu < 0: the
+    interval of a bounded row."""
+    if mu < 0.0:
+        return min(max(n, mu), -mu), 0.0, 0.0, 0.0, 0.0, 0.0
+    t, r = math.sqrt(u * u + w * w), math.sqrt(p * p + q * q)
+    best = shared_normal(n, t, abs(s), r, mu, sigma, rho)
+    ft = min(1.0, mu * best / max(t, TINY))
+    fs = min(1.0, sigma * best / max(abs(s), TINY))
+    fr = min(1.0, rho * best / max(r, TINY))
+    return best, ft * u, ft * w, fs * s, fr * p, fr * q
+
+
+@formula
+def rolling_shift(u, w, s, p, q, mu, sigma, rho):
+    """The correction mu |u_T| + sigma |spin| + rho |roll|, added to the normal row; 0 for bounded rows."""
+    if mu < 0.0:
+        return 0.0
+    return mu * math.sqrt(u * u + w * w) + sigma * abs(s) + rho * math.sqrt(p * p + q * q)
 
 
 @formula

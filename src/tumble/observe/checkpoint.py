@@ -20,6 +20,8 @@ FORMAT = "tumble checkpoint"
 BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
 JOINT_ARRAYS = ("coordinate", "row_impulse", "target")
 MEMORY_ARRAYS = ("uid_a", "uid_b", "feature", "impulse")
+LAW_ARRAYS = ("torque", "stretch")
+"""What contacts remember in scenes with rolling friction or compliance only"""
 
 
 def write_checkpoint(path: str | Path, state: State, *, attributes: Mapping[str, Attribute]) -> None:
@@ -63,7 +65,8 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
                         "Trajectories are read by Trajectory.",
                     )
                 )
-            memory = ContactMemory(*(file[f"memory/{name}"][...] for name in MEMORY_ARRAYS))
+            names = MEMORY_ARRAYS + tuple(name for name in LAW_ARRAYS if f"memory/{name}" in file)
+            memory = ContactMemory(**{name: file[f"memory/{name}"][...] for name in names})
             state = State(
                 float(file.attrs["time"]),
                 int(file.attrs["step"]),
@@ -136,7 +139,8 @@ def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
 
 def _arrays(state: State) -> dict[str, np.ndarray]:
     arrays = {name: getattr(state, name) for name in BODY_ARRAYS + JOINT_ARRAYS}
-    return arrays | {f"memory/{name}": getattr(state.memory, name) for name in MEMORY_ARRAYS}
+    names = MEMORY_ARRAYS + tuple(name for name in LAW_ARRAYS if getattr(state.memory, name).shape[1])
+    return arrays | {f"memory/{name}": getattr(state.memory, name) for name in names}
 
 
 def _digest(state: State, arrays: Mapping[str, np.ndarray]) -> str:

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
-from ..backends.base import ContactArrays
+from ..backends.base import ArticulatedArrays, ContactArrays, RollingArrays
 from ..enums import BlockKind
 from ..scene.model import ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joints import Joints
-from .operators import ArticulatedOperator, ContactOperator
+from .operators import ArticulatedOperator, ContactOperator, RollingOperator
 
 __all__ = ["ContactTable", "Rows"]
 
@@ -26,6 +26,7 @@ class ContactTable(Protocol):
     body_b: np.ndarray
     feature: np.ndarray
     friction: np.ndarray
+    pair: np.ndarray
     size: np.ndarray
     gap: np.ndarray
     normal: np.ndarray
@@ -46,6 +47,8 @@ class Rows:
         self._body_velocity = np.zeros((n, 6))
         self._any_locked = bool(np.any(model.body_locked))
         self._gravity = float(np.linalg.norm(model.gravity)) or 9.81
+        laws = model.pair_laws
+        self._rolls, self._soft = laws.rolls, laws.is_soft
         self._scratch: dict[str, np.ndarray] = {}
         self._operator: ContactOperator | None = None
         self._allocate(0)
@@ -55,14 +58,16 @@ class Rows:
         if self._joints is not None:  # the bounded rows come after the contacts
             capacity += len(self._joints.model.bounded_rows)
         self._capacity = capacity
-        self._friction = np.zeros(capacity)
+        self._friction = np.zeros((3, capacity) if self._rolls else capacity)
+        self._compliance = np.zeros((2, capacity if self._soft else 0))
+        self._entry_torque = np.zeros((2 * capacity + 1 if self._rolls else 0, 3))
         self._frame = np.zeros((9, capacity))
         self._arms = np.zeros((6, capacity))
         self._slot_a = np.zeros(capacity, np.int32)
         self._slot_b = np.zeros(capacity, np.int32)
         self._entry_arm = np.zeros((2 * capacity + 1, 3))
         self._entry_force = np.zeros((2 * capacity + 1, 3))
-        self._bias = np.zeros((3, capacity))
+        self._bias = np.zeros((6 if self._rolls else 3, capacity))
         self._scratch.clear()
         self._operator = None
 
@@ -116,7 +121,12 @@ class Rows:
             self._model.body_inverse_mass,
             inverse_inertia,
             self._body_velocity,
+            self._compliance,
         )
+        if self._soft:
+            self._set_compliance(contacts, h)
+        if self._rolls:
+            return self._rolling(contacts, arrays, free, h)
         if self._joints is not None:
             return self._articulated(contacts, arrays, h)
         if self._operator is None:
@@ -134,7 +144,12 @@ class Rows:
 
     def with_new_bounds(self, contacts: ContactTable, h: float, shift: np.ndarray | None) -> ConeProblem:
         """The same problem with the bounded rows that the joints have now. shift: of cohesive contacts' impulses."""
-        problem = self._articulated(contacts, self._arrays, h)
+        friction = self._friction[..., : contacts.count].copy()  # as the laws have left it
+        if self._rolls:
+            problem = self._rolling(contacts, self._arrays, None, h)
+        else:
+            problem = self._articulated(contacts, self._arrays, h)
+        self._friction[..., : contacts.count] = friction
         if shift is not None:
             n = contacts.count
             pull, product = problem.vector("x_new"), problem.vector("product")
@@ -144,30 +159,84 @@ class Rows:
             self._bias[0, n : problem.count] -= product[0, n : problem.count]
         return problem
 
+    def _set_compliance(self, contacts: ContactTable, h: float) -> None:
+        """E of every contact: c / (h (h + c d)); the damper acts on contacts that touch already."""
+        n = contacts.count
+        normal, tangential = self._model.pair_laws.springs(contacts.pair[:n], contacts.gap[:n])
+        self._compliance[0, :n] = normal[0] / (h * (h + normal[0] * normal[1]))
+        self._compliance[1, :n] = tangential[0] / (h * (h + tangential[0] * tangential[1]))
+
     def _articulated(self, contacts: ContactTable, arrays: ContactArrays, h: float) -> ConeProblem:
         """The problem of contacts and bounded rows on jointed bodies."""
+        operator, count = self._joint_operator(contacts, arrays)
+        self._set_blocks(contacts, self._friction, count)
+        group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
+        return ConeProblem(group, self._bias, operator, h, self._scratch)
+
+    def _rolling(self, contacts: ContactTable, arrays: ContactArrays, free: np.ndarray | None, h: float) -> ConeProblem:
+        """The problem with six rows a contact. free: velocities, None where the bias of the contacts stays."""
+        articulated, count = self._joint_operator(contacts, arrays)
+        whole = RollingArrays(articulated.arrays, self._frame, self._entry_torque)
+        operator = RollingOperator(whole, self._backend, articulated)
+        n, laws = contacts.count, self._model.pair_laws
+        if free is not None:
+            rows = self._scratch.setdefault("x_new", np.zeros(self._bias.shape))
+            operator.relative(free, rows)
+            self._bias[3:, :n] = rows[3:, :n]
+        self._set_blocks(contacts, self._friction[0], count)
+        self._friction[1, :n] = laws.spinning_friction.ravel()[contacts.pair[:n]]
+        self._friction[2, :n] = laws.rolling_friction.ravel()[contacts.pair[:n]]
+        self._friction[1:, n:count] = 0.0
+        group = BlockGroup(BlockKind.ROLLING, 6, count, self._friction)
+        return ConeProblem(group, self._bias, operator, h, self._scratch)
+
+    def _joint_operator(self, contacts: ContactTable, arrays: ContactArrays) -> tuple[ArticulatedOperator, int]:
+        """N of contacts and bounded rows, and the number of both."""
         joints, b, n = self._joints, self._backend, contacts.count
-        count = n + len(joints.active)
         self._arrays = arrays
-        whole = joints.arrays(arrays)
         diagonal = self._scratch.setdefault("joint_diagonal", np.zeros((6, self._capacity)))
         b.contact_diagonal(
             n, arrays.body_a, arrays.body_b, arrays.frame, arrays.arms, arrays.inverse_mass, arrays.inverse_inertia,
             diagonal,
         )  # fmt: skip
-        joints.diagonal(whole, diagonal)
-        self._friction[:n] = contacts.friction[:n]
-        self._friction[n:count] = joints.bound
-        self._bias[:, n:count] = 0.0
-        self._bias[0, n:count] = joints.bias
-        operator = ArticulatedOperator(whole, b, diagonal)
-        group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
-        problem = ConeProblem(group, self._bias, operator, h, self._scratch)
+        if joints is None:
+            whole = without_joints(arrays)
+        else:
+            whole = joints.arrays(arrays)
+            joints.diagonal(whole, diagonal)
+        if self._soft:
+            diagonal[0, :n] += self._compliance[0, :n]
+            diagonal[1:3, :n] += self._compliance[1, :n]
         b.free_frozen_rows(n, diagonal, self._bias)
-        return problem
+        return ArticulatedOperator(whole, b, diagonal), n + (len(joints.active) if joints else 0)
+
+    def _set_blocks(self, contacts: ContactTable, friction: np.ndarray, count: int) -> None:
+        """Friction of all blocks and the bias of the bounded ones."""
+        n = contacts.count
+        friction[:n] = contacts.friction[:n]
+        if self._joints is not None:
+            friction[n:count] = self._joints.bound
+            self._bias[:, n:count] = 0.0
+            self._bias[0, n:count] = self._joints.bias
 
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:
-        """Impulses of the same contacts a step ago into out (3, cap); returns how many were found."""
+        """Impulses of the same contacts a step ago into out (3 or 6, cap); returns how many were found."""
+        if self._rolls:
+            self._recall(contacts, memory, memory.torque, out[3:])
+        return self._recall(contacts, memory, memory.impulse, out[:3])
+
+    def stretch(self, contacts: ContactTable, memory: ContactMemory) -> np.ndarray:
+        """Stretch of the tangential springs of contacts (3, cap) [m], rows n (zero), u, w."""
+        out = self._scratch.setdefault("stretch", np.zeros((3, self._capacity)))
+        self._recall(contacts, memory, memory.stretch, out)
+        out[0] = 0.0
+        return out
+
+    def _recall(self, contacts: ContactTable, memory: ContactMemory, column: np.ndarray, out: np.ndarray) -> int:
+        """A world vector (3, k) that contacts remembered, in their frames of now; returns how many were found."""
+        if column.shape[1] != len(memory.uid_a):  # a state of a run without this law
+            out[:] = 0.0
+            return 0
         return int(
             self._backend.warm_start(
                 contacts.count,
@@ -179,28 +248,36 @@ class Rows:
                 memory.uid_a,
                 memory.uid_b,
                 memory.feature,
-                memory.impulse,
+                column,
                 out,
             )
         )
 
-    def remember(self, contacts: ContactTable, impulse: np.ndarray) -> ContactMemory:
+    def remember(self, contacts: ContactTable, impulse: np.ndarray, stretch: np.ndarray | None = None) -> ContactMemory:
         """What the next step needs to know of these contacts."""
         n = contacts.count
         memory = ContactMemory(
             np.empty(n, np.int64), np.empty(n, np.int64), contacts.feature[:n].copy(), np.empty((3, n))
         )
-        self._backend.remember(
-            n,
-            self._model.body_uid,
-            contacts.body_a,
-            contacts.body_b,
-            self._frame,
-            impulse,
-            memory.uid_a,
-            memory.uid_b,
-            memory.impulse,
-        )
+        columns = [(impulse[:3], memory.impulse)]
+        if self._rolls:
+            memory.torque = np.empty((3, n))
+            columns.append((impulse[3:], memory.torque))
+        if stretch is not None:
+            memory.stretch = np.empty((3, n))
+            columns.append((stretch, memory.stretch))
+        for rows, out in columns:
+            self._backend.remember(
+                n,
+                self._model.body_uid,
+                contacts.body_a,
+                contacts.body_b,
+                self._frame,
+                rows,
+                memory.uid_a,
+                memory.uid_b,
+                out,
+            )
         return memory
 
     @property
@@ -209,3 +286,12 @@ class Rows:
         own = [self._frame, self._arms, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
         scaled = self._operator._scaled_frame if self._operator else None
         return sum(a.nbytes for a in [*own, *self._scratch.values()] + ([scaled] if scaled is not None else []))
+
+
+def without_joints(contacts: ContactArrays) -> ArticulatedArrays:
+    """The arrays of contacts alone in the form of those with joints."""
+    none, rows = np.zeros(0), np.zeros((0, 24))
+    bodies, start = np.zeros((0, 4), np.int32), np.zeros(1, np.int64)
+    return ArticulatedArrays(
+        contacts, start, bodies, rows, rows, start, np.zeros(0, np.int64), none, none, none, bodies, rows, rows, none
+    )

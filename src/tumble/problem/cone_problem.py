@@ -26,15 +26,15 @@ class BlockGroup:
 
     kind: BlockKind
     dim: int
-    """Rows a block: 3, or 2 in the plane (row 2 then stays zero)."""
+    """Rows a block: 3, or 2 in the plane (row 2 then stays zero), or 6 with rolling friction."""
     count: int
     friction: np.ndarray
-    """(cap,) mu of each block"""
+    """(cap,) mu of each block; with rolling friction (3, cap): mu, sigma [m], rho [m]"""
 
 
 @dataclass
 class ConeProblem:
-    """Blocks, bias r [m/s] as (3, cap), and the operator N [1/kg]. `h` is the time step it belongs to [s]."""
+    """Blocks, bias r [m/s] as (3 or 6, cap), and the operator N [1/kg]. `h` is the time step it belongs to [s]."""
 
     group: BlockGroup
     bias: np.ndarray
@@ -55,8 +55,18 @@ class ConeProblem:
 
     @property
     def friction(self) -> np.ndarray:
-        """(cap,)"""
+        """(cap,), or (3, cap) with rolling friction"""
         return self.group.friction
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether blocks have six rows."""
+        return self.group.kind == BlockKind.ROLLING
+
+    @property
+    def sliding_friction(self) -> np.ndarray:
+        """(cap,) mu of each block; minus the bound for bounded rows"""
+        return self.friction[0] if self.is_rolling else self.friction
 
     @property
     def backend(self) -> ModuleType:
@@ -105,7 +115,7 @@ class ConeProblem:
         return found
 
     def vector(self, name: str) -> np.ndarray:
-        """A named (3, cap) buffer."""
+        """A named buffer of the shape of the bias."""
         return self.buffer(name, *self.bias.shape)
 
 

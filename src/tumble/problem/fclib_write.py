@@ -66,6 +66,8 @@ def fill(
     step: Mapping[str, Any] | None = None,
 ) -> None:
     """The groups of a problem in an open file; see `write_problem`."""
+    if isinstance(problem, ConeProblem) and problem.is_rolling:
+        problem = RollingProblem.from_contacts(problem)
     mu = np.array(problem.friction[: problem.count])
     rolling = problem.rolling_friction if isinstance(problem, RollingProblem) else None
     extra: dict[str, Any] = {"h": float(problem.h)} | dict(step or {})

@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..backends.base import ArticulatedArrays, ContactArrays, MatrixArrays
+from ..backends.base import ArticulatedArrays, ContactArrays, MatrixArrays, RollingArrays
 from ..errors import ProblemError, message
 
-__all__ = ["ArticulatedOperator", "ContactOperator", "DelassusOperator", "MatrixOperator"]
+__all__ = ["ArticulatedOperator", "ContactOperator", "DelassusOperator", "MatrixOperator", "RollingOperator"]
 
 
 class DelassusOperator(Protocol):
@@ -45,6 +45,11 @@ class ContactOperator:
         self._scaled_frame: np.ndarray | None = None
 
     @property
+    def is_soft(self) -> bool:
+        """Whether contacts have compliance."""
+        return self.arrays.compliance.shape[1] > 0
+
+    @property
     def count(self) -> int:
         """Number of contacts."""
         return self.arrays.count
@@ -69,13 +74,19 @@ class ContactOperator:
         self.backend.contact_diagonal(
             a.count, a.body_a, a.body_b, a.frame, a.arms, a.inverse_mass, a.inverse_inertia, out
         )
+        if self.is_soft:
+            out[0, : a.count] += a.compliance[0, : a.count]
+            out[1:3, : a.count] += a.compliance[1, : a.count]
 
     def scaled(self, scale: np.ndarray) -> ContactOperator:
         """See `DelassusOperator`. Shares everything but the frames."""
         if self._scaled_frame is None or self._scaled_frame.shape != self.arrays.frame.shape:
             self._scaled_frame = np.zeros_like(self.arrays.frame)
         self.backend.scale_frame(self.count, self.arrays.frame, scale, self._scaled_frame)
-        return ContactOperator(self.arrays._replace(frame=self._scaled_frame), self.backend)
+        compliance = self.arrays.compliance
+        if self.is_soft:
+            compliance = compliance * scale[:2] ** 2
+        return ContactOperator(self.arrays._replace(frame=self._scaled_frame, compliance=compliance), self.backend)
 
     def jacobian(self) -> sp.csr_matrix:
         """D^T (3 contacts, 6 bodies): rows n, u, w of each contact."""
@@ -105,10 +116,16 @@ class ContactOperator:
         n = len(xx)
         return sp.bsr_matrix((full, np.arange(n), np.arange(n + 1)), shape=(6 * n, 6 * n)).tocsr()
 
+    def compliance(self) -> np.ndarray:
+        """Diagonal of E (contacts, 3) [1/kg]."""
+        if not self.is_soft:
+            return np.zeros((self.count, 3))
+        return self.arrays.compliance[[0, 1, 1], : self.count].T
+
     def to_sparse(self) -> sp.csr_matrix:
         """See `DelassusOperator`."""
         d = self.jacobian()
-        return (d @ self.inverse_mass() @ d.T).tocsr()
+        return (d @ self.inverse_mass() @ d.T + sp.diags(self.compliance().ravel())).tocsr()
 
 
 class ArticulatedOperator:
@@ -143,6 +160,11 @@ class ArticulatedOperator:
         joints (an upper bound)."""
         out[:] = self._diagonal
 
+    @property
+    def is_soft(self) -> bool:
+        """Whether contacts have compliance."""
+        return self._contacts.is_soft
+
     def scaled(self, scale: np.ndarray) -> ArticulatedOperator:
         """See `DelassusOperator`."""
         a, n = self.arrays, self.arrays.contacts.count
@@ -158,14 +180,19 @@ class ArticulatedOperator:
 
     def to_sparse(self) -> sp.csr_matrix:
         """See `DelassusOperator`. A cluster's part is dense."""
-        a, bodies = self.arrays, len(self.arrays.contacts.inverse_mass)
+        return self.eliminated(self._contacts.jacobian(), self._contacts.compliance())
+
+    def eliminated(self, jacobian: sp.csr_matrix, compliance: np.ndarray) -> sp.csr_matrix:
+        """N as a matrix for contact rows (d n, 6 bodies) with compliance (n, d), and the bounded rows."""
+        a, bodies, dim = self.arrays, len(self.arrays.contacts.inverse_mass), compliance.shape[1]
         bounded = sparse_rows(a.bounded_body, a.bounded_jacobian, bodies)
-        first = sp.csr_matrix([[1.0], [0.0], [0.0]])  # a bounded row is the normal row of its block
-        p = sp.vstack([self._contacts.jacobian(), sp.kron(sp.identity(bounded.shape[0]), first) @ bounded]).tocsr()
+        first = sp.csr_matrix(np.eye(dim, 1))  # a bounded row is the normal row of its block
+        p = sp.vstack([jacobian, sp.kron(sp.identity(bounded.shape[0]), first) @ bounded]).tocsr()
         weighted = (self._contacts.inverse_mass() @ p.T).tocsc()
-        extra = np.zeros(p.shape[0])
-        extra[3 * a.contacts.count :: 3] = a.bounded_compliance
-        full = p @ weighted + sp.diags(extra)
+        extra = np.zeros((p.shape[0] // dim, dim))
+        extra[: len(compliance)] = compliance
+        extra[len(compliance) :, 0] = a.bounded_compliance
+        full = p @ weighted + sp.diags(extra.ravel())
         coupling = (sparse_rows(a.body, a.jacobian, bodies) @ weighted).tocsc()
         full = full - coupling.T @ self._joint_answers(coupling)
         return sp.csr_matrix(0.5 * (full + full.T))
@@ -182,11 +209,73 @@ class ArticulatedOperator:
         return sp.vstack(answers).T.tocsc() if answers else coupling
 
 
+class RollingOperator:
+    """N of contacts with six rows: n, u, w and the turns about them (spin, roll u, roll w). Vectors are (6, cap)."""
+
+    dim = 6
+
+    def __init__(self, arrays: RollingArrays, backend: ModuleType, articulated: ArticulatedOperator) -> None:
+        self.arrays, self.backend, self._articulated = arrays, backend, articulated
+
+    @property
+    def count(self) -> int:
+        """Contacts and bounded rows."""
+        return self._articulated.count
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether contacts have compliance."""
+        return self._articulated.is_soft
+
+    def product(self, x: np.ndarray, out: np.ndarray) -> None:
+        """out = N x."""
+        self.backend.rolling_product(self.arrays, x, out)
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        """A^-1 P x (bodies, 6); the array is reused by the next product."""
+        self.backend.rolling_velocity(self.arrays, x)
+        return self.arrays.joints.contacts.body_velocity
+
+    def relative(self, velocity: np.ndarray, out: np.ndarray) -> None:
+        """out = P^T v for body velocities (bodies, 6)."""
+        self.backend.rolling_rows(self.arrays, velocity, out)
+
+    def diagonal_blocks(self, out: np.ndarray) -> None:
+        """Blocks of n, u, w; see `DelassusOperator`."""
+        self._articulated.diagonal_blocks(out)
+
+    def turn_diagonal(self, out: np.ndarray) -> None:
+        """Diagonal of the turns into out (4, cap): spin, roll u, roll w, and roll u with roll w."""
+        self.backend.turn_diagonal(self.arrays, out)
+
+    def scaled(self, scale: np.ndarray) -> RollingOperator:
+        """S N S with scale (4, cap) of n, (u, w), spin and roll."""
+        inner = self._articulated.scaled(scale)
+        frame = np.zeros_like(self.arrays.turn_frame)
+        self.backend.scale_turns(self.arrays.joints.contacts.count, self.arrays.turn_frame, scale, frame)
+        return RollingOperator(self.arrays._replace(joints=inner.arrays, turn_frame=frame), self.backend, inner)
+
+    def to_sparse(self) -> sp.csr_matrix:
+        """N as a matrix, six rows a contact."""
+        contacts = self._articulated._contacts
+        a, n = contacts.arrays, contacts.count
+        e = self.arrays.turn_frame[:, :n].reshape(3, 3, n)
+        rows = np.broadcast_to(3 * np.arange(n) + np.arange(3)[:, None, None], (3, 3, n)).ravel()
+        turns = sp.csr_matrix((3 * n, 6 * len(a.inverse_mass)))
+        for body, sign in ((a.body_a, -1.0), (a.body_b, 1.0)):
+            columns = np.broadcast_to(6 * body[:n] + 3 + np.arange(3)[None, :, None], (3, 3, n)).ravel()
+            turns = turns + sp.coo_matrix((sign * e.ravel(), (rows, columns)), shape=turns.shape)
+        both = sp.vstack([contacts.jacobian(), turns]).tocsr()
+        order = (np.arange(n)[:, None] * 3 + np.arange(3))[:, [0, 1, 2, 0, 1, 2]] + 3 * n * (np.arange(6) >= 3)
+        compliance = np.concatenate([contacts.compliance(), np.zeros((n, 3))], axis=1)
+        return self._articulated.eliminated(both[order.ravel()], compliance)
+
+
 def sparse_rows(body: np.ndarray, jacobian: np.ndarray, bodies: int) -> sp.csr_matrix:
     """Rows with up to four bodies (-1: none), six numbers each, as a matrix (rows, 6 bodies)."""
     row, side = np.nonzero(body >= 0)
     columns = 6 * body[row, side].astype(np.int64)[:, None] + np.arange(6)
-    values = jacobian.reshape(len(body), -1, 6)[row, side]
+    values = jacobian.reshape(len(body), 4, 6)[row, side]
     index = (np.repeat(row, 6), columns.ravel())
     return sp.coo_matrix((values.ravel(), index), shape=(len(body), 6 * bodies)).tocsr()
 

@@ -18,8 +18,9 @@ __all__ = ["Material", "MaterialTable", "PairLaws"]
 class Material:
     """Surface of a shape.
 
-    Between two materials the smaller friction, restitution, cohesion and ranges count, and the larger threshold, unless
-    `SceneBuilder.set_pair` says otherwise.
+    Between two materials the smaller friction (of every kind), restitution, cohesion and ranges count, and the larger
+    threshold; compliances add up, like springs in series, and dashpots combine as in series, 1/d = 1/d_a + 1/d_b (a
+    rigid partner's has no part in it). `SceneBuilder.set_pair` overrides all of them.
     """
 
     friction: float = 0.5
@@ -36,7 +37,20 @@ class Material:
     cohesion: float = 0.0
     """Largest pull c of a contact [N]."""
     cohesion_range: float | None = None
-    """Gap up to which cohesion acts [m]. None: a millionth of the smaller shape's half-extent."""
+    """Gap up to which cohesion acts [m]; parting two bodies takes the work cohesion times range. None: a millionth of
+    the smaller shape's half-extent."""
+    rolling_friction: float = 0.0
+    """rho [m]: a contact that carries the force N resists rolling with a torque of up to rho N. Needs friction."""
+    spinning_friction: float = 0.0
+    """sigma [m]: it resists spinning about its normal with up to sigma N. Needs friction."""
+    compliance: float = 0.0
+    """c [m/N] of the contact along its normal: it yields by c N under the force N. 0 (default): rigid."""
+    damping: float = 0.0
+    """d [N s/m] of the dashpot beside that spring. Needs compliance."""
+    tangential_compliance: float = 0.0
+    """[m/N] before the contact slides"""
+    tangential_damping: float = 0.0
+    """[N s/m]"""
     name: str | None = None
     """Name for look-up from scene files and error messages."""
 
@@ -54,7 +68,15 @@ PROPERTIES = (
     "restitution_threshold",
     "cohesion",
     "cohesion_range",
+    "rolling_friction",
+    "spinning_friction",
+    "compliance",
+    "damping",
+    "tangential_compliance",
+    "tangential_damping",
 )
+DAMPERS = {"damping": "compliance", "tangential_damping": "tangential_compliance"}
+"""The spring beside each dashpot."""
 LARGER = ("friction_speed", "restitution_threshold")
 """Properties of which the larger of two counts; of the others the smaller."""
 
@@ -69,6 +91,12 @@ def _checked(where: str, values: dict[str, float | None]) -> None:
         "restitution_threshold": {"at_least": 0.0, "unit": "m/s"},
         "cohesion": {"at_least": 0.0, "unit": "N"},
         "cohesion_range": {"at_least": 0.0, "unit": "m"},
+        "rolling_friction": {"at_least": 0.0, "unit": "m"},
+        "spinning_friction": {"at_least": 0.0, "unit": "m"},
+        "compliance": {"at_least": 0.0, "unit": "m/N", "remedy": "Use 0 for a rigid contact."},
+        "damping": {"at_least": 0.0, "unit": "N s/m"},
+        "tangential_compliance": {"at_least": 0.0, "unit": "m/N", "remedy": "Use 0 for a rigid contact."},
+        "tangential_damping": {"at_least": 0.0, "unit": "N s/m"},
     }
     for name, value in values.items():
         if value is not None or name not in ("static_friction", "cohesion_range"):
@@ -77,6 +105,40 @@ def _checked(where: str, values: dict[str, float | None]) -> None:
     if rest is not None and sliding is not None and rest < sliding:
         raise SceneError(
             message(f"{where}.static_friction", f"must be at least friction = {sliding}", rest, "Swap the two.")
+        )
+    _consistent(where, values)
+
+
+def _consistent(where: str, values: dict[str, float | None]) -> None:
+    """Rules for properties that need or exclude each other; those that are not given are not looked at."""
+    for name in ("rolling_friction", "spinning_friction"):
+        if values.get(name) and values.get("friction") == 0.0:
+            raise SceneError(
+                message(
+                    f"{where}.{name}",
+                    "needs friction > 0: a contact that slides freely cannot roll",
+                    f"{values[name]} m with friction 0",
+                    "Give it friction.",
+                )
+            )
+    for damper, spring in DAMPERS.items():
+        if values.get(damper) and values.get(spring) == 0.0:
+            raise SceneError(
+                message(
+                    f"{where}.{damper}",
+                    f"needs {spring} > 0: a rigid contact has no dashpot",
+                    f"{values[damper]} N s/m",
+                    f"Give it {spring} too.",
+                )
+            )
+    if values.get("restitution") and values.get("compliance"):
+        raise SceneError(
+            message(
+                f"{where}.restitution",
+                "cannot go with compliance: a spring and a dashpot say how a contact rebounds",
+                f"restitution {values['restitution']} and compliance {values['compliance']} m/N",
+                "Leave one of them at 0.",
+            )
         )
 
 
@@ -90,8 +152,36 @@ class PairLaws:
     restitution_threshold: np.ndarray
     cohesion: np.ndarray
     cohesion_range: np.ndarray
+    rolling_friction: np.ndarray
+    spinning_friction: np.ndarray
+    compliance: np.ndarray
+    damping: np.ndarray
+    tangential_compliance: np.ndarray
+    tangential_damping: np.ndarray
     active: bool
     """Whether any pair has more than plain friction"""
+
+    @property
+    def rolls(self) -> bool:
+        """Whether any pair resists rolling or spinning."""
+        return bool(np.any(self.rolling_friction) or np.any(self.spinning_friction))
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether any pair is compliant."""
+        return bool(np.any(self.compliance) or np.any(self.tangential_compliance))
+
+    def springs(
+        self, pair: np.ndarray, gap: np.ndarray
+    ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Compliance [m/N] and damping [N s/m] along the normal and in the tangent plane, for contacts (k,) of these
+        pairs and gaps [m]. A dashpot acts only where the gap is closed."""
+        touching = gap <= 0.0
+        normal, tangential = self.compliance.ravel()[pair], self.tangential_compliance.ravel()[pair]
+        return (
+            (normal, np.where(touching, self.damping.ravel()[pair], 0.0)),
+            (tangential, np.where(touching, self.tangential_damping.ravel()[pair], 0.0)),
+        )
 
 
 def _combined(name: str, a: Material, b: Material) -> float:
@@ -102,6 +192,11 @@ def _combined(name: str, a: Material, b: Material) -> float:
     if name == "cohesion_range":
         x, y = (np.inf if v is None else v for v in (x, y))
         return -1.0 if x == y == np.inf else min(x, y)
+    if name in DAMPERS.values():
+        return x + y
+    if name in DAMPERS:
+        soft = [d for d, m in ((x, a), (y, b)) if getattr(m, DAMPERS[name]) > 0.0]
+        return 0.0 if not soft or min(soft) == 0.0 else 1.0 / sum(1.0 / d for d in soft)
     return max(x, y) if name in LARGER else min(x, y)
 
 
@@ -144,10 +239,24 @@ class MaterialTable:
             if "friction" in values and "static_friction" not in values:  # one value for rest and motion
                 tables["static_friction"][i, j] = tables["static_friction"][j, i] = values["friction"]
         tables["static_friction"] = np.maximum(tables["static_friction"], friction)
+        self._check_pairs(friction, tables)
+        plain = ("friction_speed", "restitution_threshold", "cohesion_range", "static_friction")
         active = bool(
-            np.any(tables["static_friction"] > friction) or np.any(tables["restitution"]) or np.any(tables["cohesion"])
+            np.any(tables["static_friction"] > friction)
+            or any(np.any(table) for name, table in tables.items() if name not in plain)
         )
         return PairLaws(**tables, active=active)
+
+    def _check_pairs(self, friction: np.ndarray, tables: dict[str, np.ndarray]) -> None:
+        """What no pair may be, given or combined."""
+        for i, j in zip(*np.triu_indices(len(self.known))):
+            names = " and ".join(repr(self.known[k].name or f"material {k}") for k in (i, j))
+            values = {name: float(table[i, j]) for name, table in tables.items()}
+            given = self._pairs.get((int(i), int(j)), {})
+            if not given and friction[i, j] == 0.0:  # combined: a frictionless partner does not resist rolling
+                for name in ("rolling_friction", "spinning_friction"):
+                    tables[name][i, j] = tables[name][j, i] = values[name] = 0.0
+            _consistent(f"pair {names}", {**values, "friction": float(friction[i, j])})
 
     def _table(self, name: str) -> np.ndarray:
         table = np.array([[_combined(name, a, b) for b in self.known] for a in self.known], float)

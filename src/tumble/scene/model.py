@@ -40,6 +40,10 @@ class ContactMemory:
     """(k,) int64"""
     impulse: np.ndarray
     """(3, k) impulse on B in world axes [N s]"""
+    torque: np.ndarray = field(default_factory=lambda: np.zeros((3, 0)))
+    """(3, k) angular impulse of rolling friction on B in world axes [N m s]; (3, 0) in scenes without"""
+    stretch: np.ndarray = field(default_factory=lambda: np.zeros((3, 0)))
+    """(3, k) stretch of the tangential spring in world axes [m]; (3, 0) in scenes without compliance"""
 
     @classmethod
     def empty(cls) -> ContactMemory:
@@ -49,7 +53,7 @@ class ContactMemory:
 
     def copy(self) -> ContactMemory:
         """An independent copy."""
-        return ContactMemory(self.uid_a.copy(), self.uid_b.copy(), self.feature.copy(), self.impulse.copy())
+        return ContactMemory(*(array.copy() for array in vars(self).values()))
 
 
 @dataclass

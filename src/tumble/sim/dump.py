@@ -46,7 +46,8 @@ def dump_failure(sim: Simulation, path: Path) -> Path:
     write_checkpoint(out, sim.state, attributes={"dt": sim.options.dt, "law": str(sim.options.law)})
     result = sim.last
     # A step that failed before it had a problem may have begun to change the arrays of the last one's joints.
-    if result is not None and (result.report.step > sim.state.step or sim._work.joints is None):
+    fresh = result is not None and (result.report.step > sim.state.step or sim._work.joints is None)
+    if fresh and (not result.problem.is_rolling or small_enough(result)):
         with h5py.File(out, "a") as file:
             fill(file, result.problem, **_content(sim, result))
     return out
@@ -59,6 +60,9 @@ def dump_path(path: Path, step: int) -> Path:
 
 def small_enough(result: StepResult) -> bool:
     """Whether a problem may be kept unasked."""
+    if result.problem.is_rolling:
+        mu = result.problem.friction[:, : result.problem.count]
+        return mu.shape[1] <= AUTOMATIC_BLOCKS and not (np.any(mu[0] < 0.0) or np.any(mu[1]))
     jointed = result.problem.count > result.contacts.count or not _is_plain(result)
     return result.problem.count <= (AUTOMATIC_BLOCKS if jointed else AUTOMATIC_CONTACTS)
 
@@ -67,6 +71,9 @@ def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     """Arguments of `write_problem`."""
     c, k, problem, model = result.contacts, result.contacts.count, result.problem, sim.model
     report = result.report
+    title, description = f"step {report.step}", f"of a tumble simulation, {report.law} law"
+    if problem.is_rolling:
+        return {"title": title, "description": f"{title} to t = {report.time:g} s {description}"}
     basis, mass = _degrees_of_freedom(contact_arrays(problem))
     contacts = ContactOperator(contact_arrays(problem), problem.backend)
     jacobian = (basis.T @ contacts.jacobian().T).tocsr()
@@ -89,8 +96,8 @@ def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     elif not plain:
         step["partial"] = True  # the global form lacks a part of the matrix
     return {
-        "title": f"step {report.step}",
-        "description": f"step {report.step} to t = {report.time:g} s of a tumble simulation, {report.law} law",
+        "title": title,
+        "description": f"{title} to t = {report.time:g} s {description}",
         "whole": GlobalForm(mass, jacobian, mass @ free, offset),
         "local": not plain,
         "step": step,

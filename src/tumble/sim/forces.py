@@ -35,6 +35,8 @@ class ContactForces:
     """(k, 3) from a's centre of mass to the point [m]"""
     arm_b: np.ndarray
     """(k, 3)"""
+    torque: np.ndarray
+    """(k, 3) of rolling and spinning friction on b in world axes, mean over the step [N m]"""
 
     def __len__(self) -> int:
         return len(self.gap)
@@ -45,8 +47,8 @@ class ContactForces:
         force, torque = np.zeros((n, 3)), np.zeros((n, 3))
         np.add.at(force, self.body_b, self.force)
         np.add.at(force, self.body_a, -self.force)
-        np.add.at(torque, self.body_b, np.cross(self.arm_b, self.force))
-        np.add.at(torque, self.body_a, -np.cross(self.arm_a, self.force))
+        np.add.at(torque, self.body_b, np.cross(self.arm_b, self.force) + self.torque)
+        np.add.at(torque, self.body_a, -np.cross(self.arm_a, self.force) - self.torque)
         return force, torque
 
     def on(self, bodies: int | str | np.ndarray, *, by: int | str | np.ndarray | None = None) -> np.ndarray:
@@ -75,7 +77,10 @@ def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces
     c, k = result.contacts, result.contacts.count
     arrays = contact_arrays(result.problem)
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
-    impulse = np.einsum("rdk,rk->kd", frame, result.impulse[:, :k])
+    impulse = np.einsum("rdk,rk->kd", frame, result.impulse[:3, :k])
+    torque = np.zeros((k, 3))
+    if len(result.impulse) == 6:
+        torque = np.einsum("rdk,rk->kd", frame, result.impulse[3:, :k]) / dt
     return ContactForces(
         model,
         c.body_a[:k].copy(),
@@ -87,4 +92,5 @@ def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces
         impulse / dt,
         arms[:3].T.copy(),
         arms[3:].T.copy(),
+        torque,
     )

@@ -1,11 +1,17 @@
-"""Contact laws beyond plain friction: mu that falls with speed, restitution, cohesion.
+"""Contact laws beyond plain friction: mu that falls with speed, restitution, cohesion, compliance.
 
 All of them act on the assembled problem.
 - Friction: mu + (mu_s - mu) exp(-(v / v_s)^2) with the sliding speed v at the start of the step.
 - Restitution e: a contact that would close in this step (gap + h v_free,n <= 0) and approaches faster than the
   threshold leaves with u_n >= -e v_old,n in place of gap / h + u_n >= 0.
-- Cohesion c [N]: the cone is shifted, g + h c e_n in K, while gap <= range. With g' = g + h c e_n this is the plain
-  problem with the bias r - N h c e_n, so every solver and measure takes it; the shift is taken off after the solve.
+- Cohesion c [N]: the cone is shifted, g + s e_n in K, while gap <= range. With g' = g + s e_n this is the plain
+  problem with the bias r - N s e_n, so every solver and measure takes it; the shift is taken off after the solve.
+  s = h c, less where the pair parts so fast that it leaves the range within the step: then cohesion takes what is
+  left of the energy c (range - gap) and no more, whatever the step.
+- Compliance c [m/N] with a dashpot d [N s/m]: the force -(gap + h u) / c - d u of the end of the step, so
+  u + E g + gap / (h + c d) with E = c / (h (h + c d)) is complementary to g; the overlap is wanted, so its recovery is
+  not capped. In the tangent plane the stretch that contacts remember takes the place of the gap.
+Rolling friction has rows of its own (`problem.assemble`).
 """
 
 from __future__ import annotations
@@ -16,16 +22,25 @@ from ..collide.contacts import Contacts
 from ..problem.cone_problem import ConeProblem
 from ..scene.materials import PairLaws
 
-__all__ = ["apply_laws"]
+__all__ = ["apply_laws", "cohesion_reach", "new_stretch"]
 
 DEFAULT_RANGE = 1e-6
 """Range of cohesion in half-extents of the smaller shape."""
 
 
 def apply_laws(
-    laws: PairLaws, contacts: Contacts, problem: ConeProblem, before: np.ndarray, free: np.ndarray, h: float
+    laws: PairLaws,
+    contacts: Contacts,
+    problem: ConeProblem,
+    before: np.ndarray,
+    free: np.ndarray,
+    h: float,
+    stretch: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Change friction and bias of the problem; returns the shift of the normal impulses (count,) [N s], or None."""
+    """Change friction and bias of the problem; returns the shift of the normal impulses (count,) [N s], or None.
+
+    stretch: of the contacts' tangential springs (3, cap) [m], in scenes with compliance.
+    """
     n = contacts.count
     if n == 0 or not laws.active:
         return None
@@ -35,9 +50,19 @@ def apply_laws(
     slide = np.hypot(old[1, :n], old[2, :n])
     static, kinetic = laws.static_friction.ravel()[pair], contacts.friction[:n]
     falling = np.exp(-((slide / laws.friction_speed.ravel()[pair]) ** 2))
-    problem.friction[:n] = kinetic + (static - kinetic) * falling
+    problem.sliding_friction[:n] = kinetic + (static - kinetic) * falling
     _bounce(laws, contacts, problem, old[0, :n].copy(), free, h)
-    return _shift(laws, contacts, problem, h)
+    if stretch is not None:
+        _soften(laws, contacts, problem, free, h, stretch)
+    return _shift(laws, contacts, problem, old[0, :n], h)
+
+
+def cohesion_reach(laws: PairLaws, sizes: np.ndarray) -> float:
+    """Largest gap at which cohesion acts [m], for shapes of these smallest half-extents."""
+    ranges = laws.cohesion_range[laws.cohesion > 0.0]
+    finite = sizes[np.isfinite(sizes)]
+    default = DEFAULT_RANGE * float(finite.max(initial=0.0))
+    return float(np.where(ranges < 0.0, default, ranges).max(initial=0.0))
 
 
 def _bounce(
@@ -54,16 +79,67 @@ def _bounce(
     problem.bias[0, :n] = np.where(hit, e * approach + new[0, :n], problem.bias[0, :n])
 
 
-def _shift(laws: PairLaws, contacts: Contacts, problem: ConeProblem, h: float) -> np.ndarray | None:
+def _soften(
+    laws: PairLaws, contacts: Contacts, problem: ConeProblem, free: np.ndarray, h: float, stretch: np.ndarray
+) -> None:
+    n = contacts.count
+    (c, d), (c_t, d_t) = laws.springs(contacts.pair[:n], contacts.gap[:n])
+    new = problem.vector("x_new")
+    problem.operator.relative(free, new)
+    problem.bias[0, :n] = np.where(c > 0.0, contacts.gap[:n] / (h + c * d) + new[0, :n], problem.bias[0, :n])
+    problem.bias[1:3, :n] += np.where(c_t > 0.0, stretch[1:, :n] / (h + c_t * d_t), 0.0)
+
+
+def new_stretch(
+    laws: PairLaws, contacts: Contacts, impulse: np.ndarray, after: np.ndarray, h: float, stretch: np.ndarray
+) -> float:
+    """Stretch of the tangential springs after the step, into (3, cap); returns the energy in all springs [J].
+
+    impulse, after: impulses and relative velocities of the contacts after the step, rows n, u, w. A contact that slides
+    keeps the stretch that its friction can hold.
+    """
+    n = contacts.count
+    if n == 0:
+        return 0.0
+    (c, _), (c_t, d_t) = laws.springs(contacts.pair[:n], contacts.gap[:n])
+    loaded = impulse[0, :n] > 0.0
+    stretch[1:, :n] = np.where(loaded & (c_t > 0.0), -c_t * (impulse[1:3, :n] / h + d_t * after[1:3, :n]), 0.0)
+    press = np.where(loaded & (c > 0.0), np.minimum(contacts.gap[:n] + h * after[0, :n], 0.0), 0.0)
+    normal = np.divide(press**2, 2.0 * c, out=np.zeros(n), where=c > 0.0)
+    tangential = np.divide((stretch[1:, :n] ** 2).sum(axis=0), 2.0 * c_t, out=np.zeros(n), where=c_t > 0.0)
+    return float(normal.sum() + tangential.sum())
+
+
+def _shift(
+    laws: PairLaws, contacts: Contacts, problem: ConeProblem, parting: np.ndarray, h: float
+) -> np.ndarray | None:
     n, pair = contacts.count, contacts.pair[: contacts.count]
     cohesion, reach = laws.cohesion.ravel()[pair], laws.cohesion_range.ravel()[pair]
     reach = np.where(reach < 0.0, DEFAULT_RANGE * contacts.size[:n], reach)
     shift = np.where(contacts.gap[:n] <= reach, h * cohesion, 0.0)
     if not np.any(shift):
         return None
+    moving = np.flatnonzero((shift > 0.0) & (parting > 0.0))
+    if moving.size:
+        diagonal = problem.buffer("diagonal", 6, problem.bias.shape[1])
+        problem.operator.diagonal_blocks(diagonal)
+        left = cohesion[moving] * (reach[moving] - np.maximum(contacts.gap[moving], 0.0))
+        most = _impulse_of_work(left, parting[moving], diagonal[0, moving])
+        shift[moving] = np.minimum(shift[moving], most)
     pull, product = problem.vector("x_new"), problem.vector("product")
     pull[:] = 0.0
     pull[0, :n] = shift
     problem.operator.product(pull, product)
     problem.bias[:, : problem.count] -= product[:, : problem.count]
     return shift
+
+
+def _impulse_of_work(work: np.ndarray, speed: np.ndarray, inverse_mass: np.ndarray) -> np.ndarray:
+    """Impulse that takes this work [J] from a pair that parts with a speed, or stops it with at most that work [N s].
+
+    g (v - g / 2m) = W has the solution m (v - sqrt(v^2 - 2 W / m)); a slower pair is stopped, with g v / 2 <= W.
+    """
+    rest = speed**2 - 2.0 * work * inverse_mass
+    parts = rest > 0.0
+    taken = 2.0 * work / (speed + np.sqrt(np.where(parts, rest, 0.0)))  # the same, without cancellation
+    return np.where(parts, taken, 2.0 * work / speed)

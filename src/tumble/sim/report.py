@@ -35,6 +35,8 @@ class StepReport:
     """[J]"""
     potential_energy: float
     """[J]"""
+    elastic_energy: float
+    """In the springs of compliant contacts at the end of the step [J]"""
     work_normal: float
     """Of the normal impulses: impacts, and the recovery of overlaps [J]"""
     work_friction: float
@@ -72,8 +74,8 @@ class StepReport:
 
     @property
     def total_energy(self) -> float:
-        """Kinetic and potential [J]."""
-        return self.kinetic_energy + self.potential_energy
+        """Kinetic, potential, and elastic of contacts [J]."""
+        return self.kinetic_energy + self.potential_energy + self.elastic_energy
 
 
 _TEXT = ("law", "solver", "status", "seconds")

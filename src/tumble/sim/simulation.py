@@ -90,6 +90,15 @@ class Simulation:
                     "Use integrator='euler'.",
                 )
             )
+        if options.integrator == Integrator.MOREAU and model.pair_laws.is_soft:
+            raise OptionsError(
+                message(
+                    "StepOptions.integrator",
+                    "'moreau' does not take compliant contacts, whose springs are those of 'euler'",
+                    "a material with compliance",
+                    "Use integrator='euler'.",
+                )
+            )
         self.model, self.options, self.backend = model, options, backend
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = _threads(threads)
@@ -451,7 +460,8 @@ class Simulation:
     def _warn_overlap(self, result: StepResult) -> None:
         c = result.contacts
         depth = -c.gap[: c.count]
-        deep = depth > DEEP * c.size[: c.count]
+        rigid = self.model.pair_laws.compliance.ravel()[c.pair[: c.count]] == 0.0
+        deep = rigid & (depth > DEEP * c.size[: c.count])
         if np.any(deep):
             worst = int(np.argmax(np.where(deep, depth, -np.inf)))
             names = self.model.name(int(c.body_a[worst])), self.model.name(int(c.body_b[worst]))

@@ -25,7 +25,7 @@ from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..solve.base import Solution, Solver
-from .laws import apply_laws
+from .laws import apply_laws, cohesion_reach, new_stretch
 from .moreau import correct_positions, hold_in_velocity, mean_poses
 from .report import StepReport
 
@@ -45,7 +45,8 @@ class StepResult:
     solution: Solution
     """Of the problem, whose impulses are shifted where there is cohesion"""
     impulse: np.ndarray
-    """(3, cap) impulses of the contacts themselves, rows n, u, w [N s]"""
+    """(3, cap) impulses of the contacts themselves, rows n, u, w [N s]; with rolling friction (6, cap), then the
+    torques about n, u, w [N m s]"""
     not_finite: int
     """Bodies whose new state is not finite"""
     travel: float
@@ -74,6 +75,9 @@ class Workspace:
         self.joints = Joints(model, backend) if has_joints else None
         self.rows = Rows(model, backend, self.joints)
         self.has_kinematic = bool(np.any(model.body_kind == BodyKind.KINEMATIC))
+        self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
+        """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
+        self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
 
@@ -81,6 +85,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
     """Advance the state by one step and report."""
     h = float(options.dt)
     margin = -1.0 if options.margin is None else float(options.margin)
+    if work.reach > (work.smallest_margin if margin < 0.0 else margin):
+        margin = work.reach
     recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
     moreau = options.integrator == Integrator.MOREAU
     backend, contacts, seconds = work.backend, work.contacts, {}
@@ -118,7 +124,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
         if moreau:
             hold_in_velocity(contacts, problem, work.before, work.free, h)
-        shift = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h)
+        stretch = work.rows.stretch(contacts, state.memory) if model.pair_laws.is_soft else None
+        shift = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h, stretch)
         guess = problem.vector("x")
         if options.warm_start:
             warm = work.rows.warm_start(contacts, state.memory, guess)
@@ -148,6 +155,9 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         if work.joints is not None:
             work_joints, work_motors = _joint_step(state, contacts, problem, impulse, work, change, h)
         work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, impulse, work, change)
+        elastic = 0.0
+        if stretch is not None:
+            elastic = new_stretch(model.pair_laws, contacts, impulse, problem.vector("x_new"), h, stretch)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         start = (state.position.copy(), state.orientation.copy()) if moreau else None
         np.add(work.free, change, out=work.velocity)
@@ -177,7 +187,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             lifted += correct_positions(model, state, contacts, problem, work.before, work.velocity, options)
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
-        state.memory = work.rows.remember(contacts, impulse)
+        state.memory = work.rows.remember(contacts, impulse, stretch)
         if work.joints is not None:
             work.joints.finish(state, state.coordinate, work.velocity, h)
         state.step += 1
@@ -200,6 +210,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         objective=r.objective,
         kinetic_energy=float(sums[1]),
         potential_energy=potential,
+        elastic_energy=elastic,
         work_normal=work_normal,
         work_friction=work_friction,
         work_external=float(sums[4]),
@@ -336,6 +347,7 @@ def _contact_work(
 def contact_arrays(problem: ConeProblem) -> ContactArrays:
     """Frames and arms of the contacts of a step."""
     arrays = problem.operator.arrays
+    arrays = arrays.joints if hasattr(arrays, "joints") else arrays
     return arrays.contacts if hasattr(arrays, "contacts") else arrays
 
 

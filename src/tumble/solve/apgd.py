@@ -29,6 +29,7 @@ class SolverAPGD(AntiRelaxedSolver):
     and set again, after 400 iterations without progress: ill-conditioned stacks need the whole momentum."""
 
     name: ClassVar[str] = "apgd"
+    rolls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

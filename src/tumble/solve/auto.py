@@ -61,8 +61,9 @@ class SolverAuto:
 
     The estimate counts the entries of a factor of N + I, which is made after 1; it does not look at the clock, so the
     answer is the same in every run as long as `seconds` is None.
-    Jointed bodies: factorisations up to 1000 blocks. The next method is started only while the time lasts; the best
-    impulses of all are returned, with the smallest natural map, and `Solution.tried` says who did what.
+    Jointed bodies: factorisations up to 1000 blocks. Rolling friction in a simulation: apgd alone. The next method is
+    started only while the time lasts; the best impulses of all are returned, with the smallest natural map, and
+    `Solution.tried` says who did what.
     """
 
     tolerance: float | None = None
@@ -98,7 +99,7 @@ class SolverAuto:
             found = SolverInteriorPoint(tolerance=self.tolerance_for(problem.count, law)).solve(problem, law=law)
             entry = (found.solver, found.iterations, time.perf_counter() - begin, found.residuals.natural_map)
             return replace(found, solver=self.name, tried=(entry,))
-        checked_problem("SolverAuto", problem)
+        checked_problem("SolverAuto", problem, rolling=True)
         if guess is not None:
             guess = checked_guess("SolverAuto", guess, problem)
         deadline = math.inf if self.seconds is None else begin + self.seconds
@@ -113,6 +114,9 @@ class SolverAuto:
     def _first_order(self, search: _Search) -> tuple[int, _Cost | None]:
         """Rules 1 and 2; returns the iterations left and the estimate, None where nothing is to be factorised."""
         law, n = search.law, search.problem.count
+        if search.problem.is_rolling:
+            left = self.max_iterations or max(SolverAPGD().iteration_limit(n), min(100_000, 400_000_000 // max(1, n)))
+            return search.descend(left, left, lambda: True), None
         if self.steps:
             left = self.max_iterations or SolverAPGD().iteration_limit(n)
             left = search.descend(left, left, lambda: True)
@@ -143,6 +147,8 @@ class SolverAuto:
         self, problem: ConeProblem, law: Law, tolerance: float, cost: _Cost | None
     ) -> list[Callable[[], Solver]]:
         """What comes after the first-order iterations, in order."""
+        if problem.is_rolling:
+            return []
         relaxed = law == Law.RELAXED
         seconds = math.inf if cost is None else DEARER[law] * cost.solve
         out: list[Callable[[], Solver]] = []

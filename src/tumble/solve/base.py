@@ -12,7 +12,7 @@ from ..backends.base import MEASURES, blocks
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
-from .residuals import Residuals, measure
+from .residuals import Residuals, measure, weigh
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
@@ -74,6 +74,8 @@ class IterativeSolver:
     """Keep the history of the stopping quantity."""
 
     name: ClassVar[str] = ""
+    rolls: ClassVar[bool] = False
+    """Whether it takes problems with rolling friction"""
 
     def __post_init__(self) -> None:
         where = type(self).__name__ + "."
@@ -89,7 +91,7 @@ class IterativeSolver:
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
-        checked_problem(type(self).__name__, problem)
+        checked_problem(type(self).__name__, problem, rolling=self.rolls)
         impulse = np.zeros_like(problem.bias)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
@@ -98,7 +100,8 @@ class IterativeSolver:
             guess = checked_guess(type(self).__name__, guess, problem)
         scaled = ScaledProblem(problem, self.scaling, guess)
         iterations, products, code, _ = self._iterate(scaled, law == Law.COULOMB, history)
-        problem.backend.unscale_impulses(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
+        unscale = problem.backend.unscale_rolling if problem.is_rolling else problem.backend.unscale_impulses
+        unscale(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
         return Solution(
             impulse,
             law,
@@ -161,8 +164,8 @@ class AntiRelaxedSolver(IterativeSolver):
         return (*self._sizes(s, coulomb), float(self.damping), *self._ending(s))
 
 
-def checked_problem(where: str, problem: ConeProblem) -> None:
-    """Refuse what is not a cone problem."""
+def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) -> None:
+    """Refuse what is not a cone problem, and one with six rows a contact unless `rolling`."""
     if not isinstance(problem, ConeProblem):
         raise ProblemError(
             message(
@@ -172,6 +175,15 @@ def checked_problem(where: str, problem: ConeProblem) -> None:
                 "Use ConeProblem.from_matrix or a simulation's last.problem.",
             )
         )
+    if problem.is_rolling and not rolling:
+        raise ProblemError(
+            message(
+                where + ".problem",
+                "cannot take rolling friction",
+                f"{problem.count} contacts of six rows",
+                "Use SolverAPGD or SolverAuto.",
+            )
+        )
 
 
 def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.ndarray:
@@ -179,18 +191,19 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
     if guess is problem.scratch.get("x"):
         return guess  # the stepper's own warm start
     rows = np.asarray(guess)
-    if rows.ndim != 2 or rows.shape[0] != 3 or rows.shape[1] not in (problem.count, problem.bias.shape[1]):
+    needed = problem.bias.shape[0]
+    if rows.ndim != 2 or rows.shape[0] != needed or rows.shape[1] not in (problem.count, problem.bias.shape[1]):
         raise ProblemError(
             message(
                 where + ".guess",
-                f"must have shape (3, {problem.count})",
+                f"must have shape ({needed}, {problem.count})",
                 f"shape {rows.shape}",
-                "Rows are the normal and the two tangential impulses.",
+                "Rows are the normal and the two tangential impulses (and three torques with rolling friction).",
             )
         )
     out = problem.vector("x")
     out[:, : problem.count] = checks.array(
-        where + ".guess", rows[:, : problem.count], (3, problem.count), error=ProblemError
+        where + ".guess", rows[:, : problem.count], (needed, problem.count), error=ProblemError
     )
     return out
 
@@ -202,25 +215,18 @@ class ScaledProblem:
         self.problem, self.count, self.dim = problem, problem.count, problem.dim
         self.backend = b = problem.backend
         cap = problem.bias.shape[1]
-        self.diagonal = problem.buffer("diagonal", 6, cap)
-        problem.operator.diagonal_blocks(self.diagonal)
-        self.scale, self.weight = problem.buffer("scale", 2, cap), problem.buffer("weight", cap)
-        b.weigh(
-            self.count,
-            self.dim,
-            self.diagonal,
-            SCALING[scaling],
-            self.scale,
-            self.weight,
-            problem.buffer("tangential", cap),
-        )
+        self.diagonal, self.scale, self.weight, _ = weigh(problem, SCALING[scaling], "scale")
         self.operator = problem.operator.scaled(self.scale) if scaling != Scaling.NONE else problem.operator
         self.bias, self.x = problem.vector("scaled_bias"), problem.vector("x")
-        self.friction, self.true_friction = problem.buffer("scaled_friction", cap), problem.friction
+        self.friction, self.true_friction = (
+            problem.buffer("scaled_friction", *problem.friction.shape[:-1], cap),
+            problem.friction,
+        )
         if guess is None:
             guess = self.x  # in place: every row is read before it is written
             guess[:] = 0.0
-        b.scale_rows(self.count, problem.bias, problem.friction, self.scale, guess, self.bias, self.friction, self.x)
+        scale_rows = b.scale_rolling if problem.is_rolling else b.scale_rows
+        scale_rows(self.count, problem.bias, problem.friction, self.scale, guess, self.bias, self.friction, self.x)
         self.shift = problem.buffer("shift", cap)
         self.shift[:] = 0.0
         self.best = problem.vector("best")

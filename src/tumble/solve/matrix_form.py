@@ -13,7 +13,7 @@ from ..enums import Law, Status
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from .base import Solution, checked_guess, checked_problem
-from .residuals import measure, weights
+from .residuals import measure, weigh
 
 __all__ = ["MatrixForm", "MeasuredSolver"]
 
@@ -85,7 +85,7 @@ class MatrixForm:
     def __init__(self, problem: ConeProblem, *, matrix: bool = True) -> None:
         self.problem, self.count, self.dim = problem, problem.count, problem.dim
         n, dim = self.count, self.dim
-        _, weight, _ = weights(problem)
+        weight = weigh(problem, 0, "unit_scale")[2]
         scale = np.zeros((2, problem.bias.shape[1]))
         work = np.zeros((2, problem.bias.shape[1]))
         problem.backend.weigh(n, dim, problem.scratch["diagonal"], 2, scale, work[0], work[1])

@@ -56,7 +56,7 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     n, b = problem.count, problem.backend
     if n == 0:
         return Residuals(law, *(0.0,) * 10)
-    scale, weight, tangential = weights(problem)
+    _, scale, weight, tangential = weigh(problem, 0, "unit_scale")
     product = problem.vector("product")
     problem.operator.product(impulse, product)
     values = problem.buffer("values", MEASURES)
@@ -65,7 +65,8 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     b.measure(n, problem.dim, impulse, product, problem.bias, problem.friction, scale, weight, coulomb, partial, values)
     gap = float(values[Measure.GAP])
     if coulomb and math.isfinite(gap):
-        shift = float(b.coulomb_shift_bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap)))
+        bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound
+        shift = float(bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap)))
     else:
         shift = float(values[Measure.SHIFT])
     total = float(values[Measure.EQ25])
@@ -84,12 +85,20 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     )
 
 
-def weights(problem: ConeProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Unit scales (2, cap), the weights w (cap,) and sqrt(lambda_max(N_TT)) (cap,) of a problem."""
-    cap = problem.bias.shape[1]
+def weigh(problem: ConeProblem, mode: int, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Diagonal blocks (6, cap), scales (2, cap) into the buffer `name`, the weights w (cap,) of the natural map and
+    sqrt(lambda_max(N_TT)) (cap,). With rolling friction: scales (4, cap), weights (2, cap) of forces and torques,
+    roots (3, cap). mode: see the kernel."""
+    cap, b = problem.bias.shape[1], problem.backend
     diagonal = problem.buffer("diagonal", 6, cap)
     problem.operator.diagonal_blocks(diagonal)
-    scale, weight = problem.buffer("unit_scale", 2, cap), problem.buffer("weight", cap)
-    tangential = problem.buffer("tangential", cap)
-    problem.backend.weigh(problem.count, problem.dim, diagonal, 0, scale, weight, tangential)
-    return scale, weight, tangential
+    if problem.is_rolling:
+        scale, weight = problem.buffer(name, 4, cap), problem.buffer("weight", 2, cap)
+        tangential, turns = problem.buffer("tangential", 3, cap), problem.buffer("turn_diagonal", 4, cap)
+        problem.operator.turn_diagonal(turns)
+        b.weigh_rolling(problem.count, diagonal, turns, mode, scale, weight, tangential)
+    else:
+        scale, weight = problem.buffer(name, 2, cap), problem.buffer("weight", cap)
+        tangential = problem.buffer("tangential", cap)
+        b.weigh(problem.count, problem.dim, diagonal, mode, scale, weight, tangential)
+    return diagonal, scale, weight, tangential

@@ -36,6 +36,17 @@ from .narrow import SCRATCH, find_contacts
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .place import place_shapes
 from .queries import cast_rays, convex_gaps
+from .rolling import rolling_shift_bound
+from .rolling_rows import (
+    rolling_product,
+    rolling_rows,
+    rolling_velocity,
+    scale_rolling,
+    scale_turns,
+    turn_diagonal,
+    unscale_rolling,
+    weigh_rolling,
+)
 from .rows import (
     block_steps,
     build_rows,
@@ -105,6 +116,15 @@ __all__ = [
     "push_rows",
     "read_rows",
     "relax",
+    "rolling_product",
+    "rolling_rows",
+    "rolling_shift_bound",
+    "rolling_velocity",
+    "scale_rolling",
+    "scale_turns",
+    "turn_diagonal",
+    "unscale_rolling",
+    "weigh_rolling",
     "remember",
     "row_jacobians",
     "row_speeds",

@@ -1,5 +1,7 @@
 """Compiled iterations of the first-order solvers, the same for every operator.
 
+Contacts with six rows (mu of two dimensions, known when compiled) take the passes of `rolling`.
+
 All work on the scaled problem: impulse = scale * x, bias and operator scaled alike, mu' = mu s_n / s_t. Work arrays are
 (3, cap), `shift` (cap,) is the Coulomb correction (zero for the relaxed law), `best` receives the best iterate.
 
@@ -16,6 +18,12 @@ from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, pa
 from ..base import BLOCK
 from .measure import stop_value
 from .operators import product
+from .rolling import (
+    nesterov_dots_rolling,
+    nesterov_step_rolling,
+    project_all_rolling,
+    refresh_shift_rolling,
+)
 
 CONVERGED, MAX_ITERATIONS, STALLED, DIVERGED = 0, 1, 2, 3
 PATIENCE = 400
@@ -27,15 +35,19 @@ STALL_CHECKS = 400
 @loop
 def copy_vector(count, src, dst):
     """dst = src"""
-    for c in range(count):
-        dst[0, c], dst[1, c], dst[2, c] = src[0, c], src[1, c], src[2, c]
+    for k in range(src.shape[0]):
+        for c in range(count):
+            dst[k, c] = src[k, c]
 
 
 @loop
 def project_all(count, mu, x):
     """x = Pi_K(x)"""
-    for c in range(count):
-        x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
+    if mu.ndim == 2:
+        project_all_rolling(count, mu, x)
+    else:
+        for c in range(count):
+            x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
 
 
 @block_body
@@ -57,7 +69,9 @@ def refresh_shift_blocks(count, nx, bias, mu, blend, shift):
 @loop
 def refresh_shift(count, nx, bias, mu, blend, shift):
     """Move the Coulomb correction towards mu |u_T|."""
-    if count <= SMALL:
+    if mu.ndim == 2:
+        refresh_shift_rolling(count, nx, bias, mu, blend, shift)
+    elif count <= SMALL:
         refresh_shift_block(0, count, nx, bias, mu, blend, shift)
     else:
         refresh_shift_blocks(count, nx, bias, mu, blend, shift)
@@ -93,7 +107,9 @@ def _nesterov_step_blocks(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t,
 @loop
 def _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
     """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
-    if count <= SMALL:
+    if mu.ndim == 2:
+        nesterov_step_rolling(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
+    elif count <= SMALL:
         _nesterov_step_block(0, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
     else:
         _nesterov_step_blocks(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
@@ -133,7 +149,9 @@ def _nesterov_dots_blocks(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shif
 @loop
 def _nesterov_dots(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
-    if count <= SMALL:
+    if x.shape[0] == 6:
+        nesterov_dots_rolling(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
+    elif count <= SMALL:
         _nesterov_dots_block(0, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
     else:
         _nesterov_dots_blocks(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
@@ -153,13 +171,14 @@ def sum_three(count, partial):
 @loop
 def curvature_estimate(op, count, work, nwork):
     """|N 1| / |1|, the first guess of the largest eigenvalue (on `work`, which is overwritten)."""
-    for c in range(count):
-        work[0, c], work[1, c], work[2, c] = 1.0, 1.0, 1.0
+    rows = work.shape[0]
+    work[:, :count] = 1.0
     product(op, work, nwork)
     squares = 0.0
     for c in range(count):
-        squares += nwork[0, c] * nwork[0, c] + nwork[1, c] * nwork[1, c] + nwork[2, c] * nwork[2, c]
-    return math.sqrt(squares / (3 * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
+        for k in range(rows):
+            squares += nwork[k, c] * nwork[k, c]
+    return math.sqrt(squares / (rows * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
 
 
 @loop

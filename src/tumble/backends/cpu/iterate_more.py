@@ -211,6 +211,7 @@ def barzilai_borwein(
 def contact_sweep(op, bias, mu, step, blend, x, shift):
     """One Gauss-Seidel sweep over the contacts, in order; body velocities are kept up to date."""
     g, arms, v, im, ii = op.frame, op.arms, op.body_velocity, op.inverse_mass, op.inverse_inertia
+    soft = op.compliance.shape[1] > 0
     for c in range(op.count):
         i, j = op.body_a[c], op.body_b[c]
         ax, ay, az = arms[0, c], arms[1, c], arms[2, c]
@@ -221,6 +222,10 @@ def contact_sweep(op, bias, mu, step, blend, x, shift):
         u0 = g[0, c] * vx + g[1, c] * vy + g[2, c] * vz + bias[0, c]
         u1 = g[3, c] * vx + g[4, c] * vy + g[5, c] * vz + bias[1, c]
         u2 = g[6, c] * vx + g[7, c] * vy + g[8, c] * vz + bias[2, c]
+        if soft:
+            u0 += op.compliance[0, c] * x[0, c]
+            u1 += op.compliance[1, c] * x[1, c]
+            u2 += op.compliance[1, c] * x[2, c]
         shift[c] += blend * (coulomb_shift(u1, u2, mu[c]) - shift[c])
         t = step[c]
         p0, p1, p2 = project(x[0, c] - t * (u0 + shift[c]), x[1, c] - t * u1, x[2, c] - t * u2, mu[c])

@@ -17,7 +17,7 @@ from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply
 from ...kernels.motion import turn
 from ..base import ArticulatedArrays
 from .motion import row3, row4, row9
-from .operators import gather, lay_down, product, read_rows
+from .operators import add_compliance, gather, lay_down, product, read_rows
 
 SIDES = 4
 """Bodies that a row touches at most (a gear couples two joints)."""
@@ -242,11 +242,17 @@ def eliminate(op, v):
 @loop
 def articulated_velocity(op, x):
     """op.contacts.body_velocity = A^-1 P x: contacts and bounded rows, then the joints."""
-    contacts, v = op.contacts, op.contacts.body_velocity
-    lay_down(contacts, x)
-    gather(contacts)
+    lay_down(op.contacts, x)
+    gather(op.contacts)
+    push_and_eliminate(op, x)
+
+
+@loop
+def push_and_eliminate(op, x):
+    """Bounded rows, then the joints, onto the velocities that the contacts gave."""
+    v = op.contacts.body_velocity
     for r in range(op.bounded_body.shape[0]):
-        _push(op.bounded_body, op.bounded_weighted, r, x[0, contacts.count + r], v)
+        _push(op.bounded_body, op.bounded_weighted, r, x[0, op.contacts.count + r], v)
     eliminate(op, v)
 
 
@@ -265,6 +271,13 @@ def articulated_product(op, x, out):
     """out = N x, N = P^T A^-1 P + E."""
     articulated_velocity(op, x)
     articulated_rows(op, op.contacts.body_velocity, out)
+    add_all_compliance(op, x, out)
+
+
+@loop
+def add_all_compliance(op, x, out):
+    """out += E x, of contacts and bounded rows."""
+    add_compliance(op.contacts, x, out)
     for r in range(op.bounded_body.shape[0]):
         c = op.contacts.count + r
         out[0, c] += op.bounded_compliance[r] * x[0, c]

@@ -7,6 +7,7 @@ import math
 from ...kernels.cones import coulomb_shift, interval_gap, natural_map, violation, weighted_set
 from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK, Measure
+from .rolling import measure_blocks_rolling
 
 G_D = 1e-6
 """Step g_d of the projected-gradient residual (`residual_eq25`)."""
@@ -45,7 +46,9 @@ def _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, parti
 @loop
 def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
     """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`)."""
-    if count <= SMALL:
+    if mu.ndim == 2:
+        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+    elif count <= SMALL:
         _natural_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, partial)
     else:
         _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
@@ -123,7 +126,9 @@ def _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, parti
 @loop
 def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
-    if count <= SMALL:
+    if mu.ndim == 2:
+        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+    elif count <= SMALL:
         _measure_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, partial)
     else:
         _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
@@ -177,11 +182,12 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
 
 @loop
 def contact_work(count, x, after, before):
-    """Work of the normal and of the tangential impulses over a step, with relative velocities before and after [J]."""
+    """Work of the normal and of all other impulses over a step, with relative velocities before and after [J]."""
     normal, friction = 0.0, 0.0
     for c in range(count):
         normal += 0.5 * x[0, c] * (after[0, c] + before[0, c])
-        friction += 0.5 * (x[1, c] * (after[1, c] + before[1, c]) + x[2, c] * (after[2, c] + before[2, c]))
+        for k in range(1, x.shape[0]):
+            friction += 0.5 * x[k, c] * (after[k, c] + before[k, c])
     return normal, friction
 
 
@@ -205,4 +211,8 @@ def driven_work(count, kind, body_a, body_b, frame, arms, x, velocity):
                     * x[row, c]
                     * (frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz)
                 )
+                if x.shape[0] == 6:  # torques about the same axes
+                    vx, vy, vz = velocity[b, 3], velocity[b, 4], velocity[b, 5]
+                    turn = frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz
+                    work -= sign * x[3 + row, c] * turn
     return work

@@ -119,6 +119,24 @@ def contact_product(op, x, out):
     lay_down(op, x)
     gather(op)
     read_rows(op, op.body_velocity, out)
+    add_compliance(op, x, out)
+
+
+@loop
+def add_compliance(op, x, out):
+    """out += E x"""
+    if op.compliance.shape[1] > 0:
+        _add_compliance(op.count, op.compliance, x, out)
+
+
+@parallel_loop
+def _add_compliance(count, e, x, out):
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
+            out[0, c] += e[0, c] * x[0, c]
+            out[1, c] += e[1, c] * x[1, c]
+            out[2, c] += e[1, c] * x[2, c]
 
 
 @block_body
@@ -159,6 +177,10 @@ def product(op, x, out):
         from .joints import articulated_product
 
         articulated_product(op, x, out)
+    elif hasattr(op, "turn_frame"):
+        from .rolling_rows import rolling_product
+
+        rolling_product(op, x, out)
     else:
         matrix_product(op, x, out)
 
