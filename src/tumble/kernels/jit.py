@@ -20,6 +20,11 @@ import numba
 import numpy as np
 from numba.core import event
 
+try:
+    import fcntl
+except ImportError:  # systems without it: there, two processes should not compile at the same time
+    fcntl = None
+
 __all__ = [
     "cache_folder",
     "compile_log",
@@ -75,9 +80,30 @@ def _cached(decorator: Callable, function: Callable) -> Callable:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_FOLDER)
     try:
-        return decorator(function)
+        compiled = decorator(function)
     finally:
         numba.config.CACHE_DIR = before
+    if hasattr(compiled, "_cache"):  # not where the compiler is switched off
+        compiled._cache.save_overload = _saving_alone(compiled._cache.save_overload)
+    return compiled
+
+
+def _saving_alone(save: Callable) -> Callable:
+    """Save under a lock that all processes share.
+
+    Numba numbers a function's compiled signatures by looking at those that are there, so two processes could write two
+    signatures to one file, and a third would then run the wrong machine code.
+    """
+
+    def save_alone(signature: Any, data: Any) -> None:
+        if fcntl is None:
+            return save(signature, data)
+        _FOLDER.mkdir(parents=True, exist_ok=True)
+        with open(_FOLDER / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            return save(signature, data)
+
+    return save_alone
 
 
 def formula(function: Callable) -> Callable:
