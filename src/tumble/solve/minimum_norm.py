@@ -17,7 +17,7 @@ from scipy.sparse.linalg import splu
 from .matrix_form import project
 from .semismooth_newton import block_diagonal, projection_slopes
 
-__all__ = ["MinimumNorm", "minimum_norm"]
+__all__ = ["MinimumNorm", "minimum_norm", "norm"]
 
 FIRST_DELTA, LAST_DELTA, SHRINK = 1e-2, 1e-12, 0.1
 ROUND = 30
@@ -42,13 +42,13 @@ def minimum_norm(
 ) -> MinimumNorm:
     """columns: A^T (dim m, k), of which no column is zero. friction (m,): mu >= 0 is the cone |t| <= mu n, mu < 0 the
     interval |n| <= -mu. value: c (k,). Stops at `tolerance` (relative) or after so many Newton steps."""
-    size = _norm(value)
+    size = norm(value)
     if size == 0.0 or len(friction) == 0:
         return MinimumNorm(np.zeros((len(friction), columns.shape[0] // max(1, len(friction)))), float(size > 0.0), 0)
     scale = 1.0 / np.sqrt(np.asarray(columns.multiply(columns).sum(axis=0)).ravel())
     columns = sp.csr_matrix(columns @ sp.diags(scale))
     target = scale * value
-    unit = _norm(target)
+    unit = norm(target)
     dual = _Dual(columns, np.where(friction < 0.0, friction / unit, friction), target / unit)
     x, delta, iterations = np.zeros(len(value)), FIRST_DELTA, 0
     best, least = dual.point(x), np.inf
@@ -57,14 +57,14 @@ def minimum_norm(
         x, steps = dual.minimise(x, delta, inner, min(ROUND, limit - iterations), free_start=iterations == 0)
         iterations += max(1, steps)
         y = dual.point(x)
-        error = _norm(columns.T @ y.ravel() - dual.target)
+        error = norm(columns.T @ y.ravel() - dual.target)
         if error < least:
             best, least = y, error
         if error <= tolerance or delta <= LAST_DELTA:
             break
         delta = max(SHRINK * delta, LAST_DELTA)
     y = unit * best
-    return MinimumNorm(y, _norm((columns.T @ y.ravel() - target) / scale) / size, iterations)
+    return MinimumNorm(y, norm((columns.T @ y.ravel() - target) / scale) / size, iterations)
 
 
 class _Dual:
@@ -85,7 +85,7 @@ class _Dual:
         """x that minimises phi + delta / 2 |x - start|^2 until the gradient is below the tolerance; Newton steps."""
         x = start
         value, gradient, image = self._at(x, start, delta)
-        error = _norm(gradient)
+        error = norm(gradient)
         for k in range(limit):
             if error <= tolerance:
                 return x, k
@@ -105,14 +105,14 @@ class _Dual:
             while length > SHORTEST:
                 trial = self._at(x + length * step, start, delta)
                 # At the end phi has no digits left to fall by; the gradient still tells.
-                if trial[0] <= value + 1e-4 * length * slope or _norm(trial[1]) < 0.5 * error:
+                if trial[0] <= value + 1e-4 * length * slope or norm(trial[1]) < 0.5 * error:
                     break
                 length *= 0.5
             else:
                 return x, k + 1
             x = x + length * step
             value, gradient, image = trial
-            error = _norm(gradient)
+            error = norm(gradient)
         return x, limit
 
     def _at(self, x: np.ndarray, start: np.ndarray, delta: float) -> tuple[float, np.ndarray, np.ndarray]:
@@ -124,6 +124,6 @@ class _Dual:
         return float(value), self.transposed @ y.ravel() - self.target + delta * away, image
 
 
-def _norm(x: np.ndarray) -> float:
+def norm(x: np.ndarray) -> float:
     """Pairwise sums: the same bits for any number of threads."""
     return float(np.sqrt(np.sum(x * x)))

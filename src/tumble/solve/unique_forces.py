@@ -17,27 +17,25 @@ from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from .auto import SolverAuto
 from .base import Solution, Solver
-from .matrix_form import TINY
-from .minimum_norm import minimum_norm
+from .matrix_form import TINY, project
+from .minimum_norm import minimum_norm, norm
 from .motion_rows import motion_rows
 from .residuals import measure
 
-__all__ = ["UniqueForces", "sharpened", "unique_impulses"]
+__all__ = ["UniqueForces", "unique_impulses", "unique_solution"]
 
 SHARP = 1e-12
 """Natural map to which velocities are sharpened before their forces are sought."""
 STICK = 1e-7
 """Slip and opening speeds below this part of the largest (weighted) impulse of the scene count as rest ..."""
 NOISE = 10.0
-"""... or below so many times the error of the velocities, the larger of the two."""
+"""... or below so many times the largest natural-map residual of a contact, whichever is larger."""
 TOLERANCE = 1e-13
 """What the second solve aims at, |v - v0| / |v0 - v_free| in the norm of the kinetic energy."""
 MOVED = 1e-8
 """Forces that change the velocities by more than this are refused."""
-WORSE = 10.0
-"""Forces whose natural map is larger than that of the solution by more than this factor are refused ..."""
 LEAST = 1e-7
-"""... unless it is below this."""
+"""Forces that obey the law worse than this and worse than the solution did are refused."""
 LIMIT = 300
 """Newton steps."""
 
@@ -49,7 +47,8 @@ class UniqueForces:
     impulse: np.ndarray
     """(3, cap), rows n, u, w [N s]; those of the solution where the status is not `converged`"""
     status: Status
-    """converged, or stalled: the forces found move the bodies otherwise, or break the law"""
+    """converged, or stalled: the forces found change the motion (error above 1e-8), or obey the law worse than the
+    solution does and worse than 1e-7"""
     iterations: int
     """Newton steps"""
     error: float
@@ -77,27 +76,52 @@ def unique_impulses(problem: ConeProblem, solution: Solution, *, sharpen: bool =
     velocities on forces: a contact that slips slowly has a force whose direction is that of a tiny velocity.
     """
     _check(problem)
-    if sharpen:
-        solution = sharpened(problem, solution, SolverAuto(tolerance=SHARP, max_iterations=20000))
-    n, dim, law = problem.count, problem.dim, solution.law
+    sharp = sharpened(problem, solution, SolverAuto(tolerance=SHARP, max_iterations=20000)) if sharpen else solution
+    return _unique(problem, sharp, solution.residuals.natural_map)
+
+
+def unique_solution(problem: ConeProblem, solution: Solution) -> tuple[Solution, UniqueForces]:
+    """A step's solution, sharpened, with the unique impulses in place of its own; and what was found."""
+    _check(problem)
+    # In a step Coulomb's law gets no more than it can be given in about a second; the relaxed law has a method that ends.
+    sharp = sharpened(problem, solution, SolverAuto(tolerance=SHARP, steps=solution.law == Law.COULOMB))
+    unique = _unique(problem, sharp, solution.residuals.natural_map)
+    if unique.converged:
+        sharp = replace(sharp, impulse=unique.impulse, residuals=measure(problem, unique.impulse, solution.law))
+    return sharp, unique
+
+
+def sharpened(problem: ConeProblem, solution: Solution, solver: Solver) -> Solution:
+    """The solution, or a better one that a solver finds from it; its name and status stay."""
+    if solution.residuals.natural_map <= SHARP or problem.count == 0:
+        return solution
+    better = solver.solve(problem, law=solution.law, guess=solution.impulse)
+    iterations, products = solution.iterations + better.iterations, solution.products + better.products
+    if better.residuals.natural_map < solution.residuals.natural_map:
+        solution = replace(solution, impulse=better.impulse, residuals=better.residuals)
+    return replace(solution, iterations=iterations, products=products)
+
+
+def _unique(problem: ConeProblem, solution: Solution, accuracy: float) -> UniqueForces:
+    """accuracy: natural map that the forces may have, that of the solution as it was given."""
+    n, dim = problem.count, problem.dim
     if n == 0:
         return UniqueForces(solution.impulse, Status.CONVERGED, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0)
     given = solution.impulse[:dim, :n].T
     faces = _Faces(problem, solution)
     rows = motion_rows(problem)
     motion = rows.T @ given.ravel()
-    left = motion - rows.T @ faces.fixed.ravel()
     columns = sp.csc_matrix(faces.columns.T @ rows)
     columns.eliminate_zeros()
     used = np.flatnonzero(np.diff(columns.indptr))  # velocities that no force of the faces can change stay as they are
-    found = minimum_norm(columns[:, used].tocsr(), faces.friction, left[used], TOLERANCE, LIMIT)
+    left = (motion - rows.T @ faces.fixed.ravel())[used]
+    found = minimum_norm(columns[:, used].tocsr(), faces.friction, left, TOLERANCE, LIMIT)
     out = np.zeros_like(problem.bias)
     out[:dim, :n] = (faces.fixed + (faces.columns @ found.y.ravel()).reshape(n, dim)).T
-    size = float(np.sqrt(np.sum(motion**2)))
-    change = rows.T @ (out[:dim, :n].T - given).ravel()
-    error = float(np.sqrt(np.sum(change**2))) / size if size > 0.0 else 0.0
-    reached = measure(problem, out, law).natural_map
-    good = error <= MOVED and reached <= max(LEAST, WORSE * solution.residuals.natural_map)
+    change, size = norm(rows.T @ (out[:dim, :n].T - given).ravel()), norm(motion)
+    error = change / size if size > 0.0 else change
+    reached = measure(problem, out, solution.law).natural_map
+    good = error <= MOVED and reached <= max(LEAST, accuracy)
     return UniqueForces(
         out if good else solution.impulse,
         Status.CONVERGED if good else Status.STALLED,
@@ -108,17 +132,6 @@ def unique_impulses(problem: ConeProblem, solution: Solution, *, sharpen: bool =
         faces.threshold,
         *faces.counts,
     )
-
-
-def sharpened(problem: ConeProblem, solution: Solution, solver: Solver) -> Solution:
-    """The solution, or a better one that a solver finds from it; the name and, if nothing is better, all stays."""
-    if solution.residuals.natural_map <= SHARP or problem.count == 0:
-        return solution
-    better = solver.solve(problem, law=solution.law, guess=solution.impulse)
-    iterations, products = solution.iterations + better.iterations, solution.products + better.products
-    if better.residuals.natural_map < solution.residuals.natural_map:
-        solution = replace(solution, impulse=better.impulse, residuals=better.residuals)
-    return replace(solution, iterations=iterations, products=products)
 
 
 class _Faces:
@@ -139,11 +152,11 @@ class _Faces:
         cap = np.where(cone, mu, 0.0)
         opening = u[:, 0] if solution.law == Law.COULOMB else u[:, 0] - cap * slip  # a_n - mu |a_T| under both laws
 
-        weighted = root * np.sqrt(np.sum(solution.impulse[:dim, :n] ** 2, axis=0))
-        largest = float(weighted.max())
-        sizes = (weighted, problem.bias[:dim, :n].T / root[:, None], u / root[:, None])
-        scale = max(float(np.sqrt(np.sum(x**2))) for x in sizes)
-        rest = max(STICK * largest, NOISE * solution.residuals.natural_map * scale)
+        weighted, slack = root[:, None] * solution.impulse[:dim, :n].T, u / root[:, None]
+        slack[:, 0] = (opening + cap * slip) / root
+        off = weighted - project(weighted - slack, np.where(cone, mu, mu * root))  # the natural map, contact by contact
+        largest = float(np.sqrt(np.sum(weighted**2, axis=1).max()))
+        rest = max(STICK * largest, NOISE * float(np.sqrt(np.sum(off**2, axis=1).max())))
         self.threshold = rest / largest if largest > 0.0 else 0.0
 
         is_open = cone & (opening > rest * root)
