@@ -25,7 +25,15 @@ from .solve.base import Solution, Solver
 from .solve.registry import SOLVERS, make_solver
 from .solve.unique_forces import UniqueForces, unique_impulses
 
-__all__ = ["Solved", "default_solver", "find_unique_forces", "make_solvers", "solve_file", "solve_folder", "write_results"]
+__all__ = [
+    "Solved",
+    "default_solver",
+    "find_unique_forces",
+    "make_solvers",
+    "solve_file",
+    "solve_folder",
+    "write_results",
+]
 
 MEASURES = ("natural_map", "residual_eq25", "objective", "certificate_energy", "certificate_shift_velocity")
 COLUMNS = (

@@ -36,8 +36,8 @@ class StepOptions:
     warm_start: bool = True
     """Start every solve from the previous impulses of the same contacts."""
     unique_forces: bool = False
-    """Of all impulses that carry the computed motion take those of smallest norm: forces that do not depend on the order
-    of contacts or on history. Costs a sharper solve and a second one (`docs/unique_forces.md`)."""
+    """Of all impulses that carry the computed motion take those of smallest norm: forces that do not depend on the
+    order of contacts or on history. Costs a sharper solve and a second one (`docs/unique_forces.md`)."""
     speed_limit: float = 1e6
     """A body faster than this [m/s] stops the run as a blow-up."""
 

@@ -11,7 +11,9 @@ SYMMETRIC = 1e-8
 
 def simulation(scene, law="coulomb", **more):
     solver = more.pop("solver", None)
-    return tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3, law=law, unique_forces=True, **more), solver=solver)
+    return tb.Simulation(
+        scene.build(), options=tb.StepOptions(dt=1e-3, law=law, unique_forces=True, **more), solver=solver
+    )
 
 
 def forces(sim, steps=3):
@@ -205,7 +207,7 @@ def test_a_sliding_cube_is_unique_too():
 
 @pytest.mark.slow
 def test_a_pile_of_two_hundred_spheres_under_the_relaxed_law():
-    """Velocities of the relaxed law are unique, so its unique forces are the same from two solvers and two histories."""
+    """Velocities of the relaxed law are unique, so its unique forces are the same from two solvers."""
     rng = np.random.default_rng(0)
     scene = tb.SceneBuilder()
     stone = scene.add_material(tb.Material(friction=0.4))
@@ -215,11 +217,10 @@ def test_a_pile_of_two_hundred_spheres_under_the_relaxed_law():
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3, law="relaxed"))
     sim.run(until=2.5)
     problem = sim.last.problem
-    found = []
-    for solver, guess in ((tb.SolverAPGD(), None), (SolverInteriorPoint(), None), (tb.SolverAPGD(), sim.last.solution.impulse)):
-        result = tb.unique_impulses(problem, solver.solve(problem, law="relaxed", guess=guess))
-        assert result.converged and result.velocity_error < 1e-11
-        found.append(result.impulse)
-    size = np.abs(found[0]).max()
-    for other in found[1:]:
-        assert np.abs(other - found[0]).max() < 1e-4 * size  # error of v over the slip that still counts, 1e-12 / 1e-7
+    exact = tb.unique_impulses(problem, SolverInteriorPoint().solve(problem, law="relaxed"))
+    slow = tb.SolverAPGD(tolerance=1e-12, max_iterations=300_000).solve(problem, law="relaxed")
+    other = tb.unique_impulses(problem, slow, sharpen=False)
+    assert exact.converged and other.converged
+    assert exact.sliding > 50 and exact.sticking > 100 and max(exact.error, other.error) < 1e-9
+    # The direction of a slow slip is known to the error of v over the slip, at worst 1e-12 over the threshold 1e-7.
+    assert np.abs(other.impulse - exact.impulse).max() < 1e-4 * np.abs(exact.impulse).max()

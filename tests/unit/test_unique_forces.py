@@ -1,6 +1,7 @@
 """Unique forces against their definition, given to another solver, and bad input."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tumble.cli import main
 from tumble.enums import Law, Status
 from tumble.errors import OptionsError, ProblemError
 from tumble.problem.rolling import RollingProblem
+from tumble.solve import unique_forces
 from tumble.solve.base import Solution
 from tumble.solve.minimum_norm import minimum_norm
 from tumble.solve.motion_rows import motion_rows
@@ -110,7 +112,7 @@ def test_the_order_of_contacts_does_not_matter():
 
 def test_any_solution_gives_the_same():
     """The answer does not depend on which of the many impulses one starts from."""
-    matrix, bias, mu, jacobian, _, g = sticking(3)
+    matrix, bias, mu, *_ = sticking(3)
     problem = tb.ConeProblem.from_matrix(matrix, bias, mu)
     rng = np.random.default_rng(0)
     found = []
@@ -176,16 +178,29 @@ def test_nothing_in_contact():
     assert report.unique_forces and report.unique_iterations == 0
 
 
-def test_a_failure_is_seen():
-    """A solution that solves nothing has no forces of smallest norm within its law."""
-    matrix, bias, mu, *_ = random_problem(0, 12, 2)
-    problem = tb.ConeProblem.from_matrix(matrix, bias, mu)
-    rough = tb.SolverAPGD(max_iterations=1, tolerance=0.0).solve(problem, guess=np.ones((3, 12)))
-    assert rough.residuals.natural_map > 1e-3
-    found = tb.unique_impulses(problem, rough, sharpen=False)
-    if not found.converged:
-        np.testing.assert_array_equal(found.impulse, rough.impulse)
-    assert found.converged == (found.error <= 1e-8 and found.natural_map <= rough.residuals.natural_map)
+def test_a_bad_solution_has_no_unique_forces():
+    """Impulses that solve nothing: no others within the law carry their motion, and this is said."""
+    problem, solution, *_ = in_motion(0, "coulomb")
+    bad = 0.5 * solution.impulse
+    bad[0] += 1.0
+    residuals = measure(problem, bad, "coulomb")
+    bad = replace(solution, impulse=bad, residuals=replace(residuals, natural_map=1e-9))
+    found = tb.unique_impulses(problem, bad, sharpen=False)
+    assert found.status == Status.STALLED and (found.error > 1e-8 or found.natural_map > 1e-7)
+    np.testing.assert_array_equal(found.impulse, bad.impulse)
+
+
+def test_a_failure_in_a_run_is_seen(monkeypatch):
+    monkeypatch.setattr(unique_forces, "MOVED", -1.0)
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    scene.add_body(tb.Sphere(0.1), mass=1.0, position=(0, 0, 0.1))
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3, unique_forces=True))
+    with pytest.warns(tb.TumbleWarning, match="step 1: the unique forces were not found"):
+        result = sim.run(until=0.003)
+    assert result.not_unique == 3 and "unique forces were not found in 3 of 3 steps" in result.summary()
+    assert not result.reports["unique_forces"].any()
+    assert sim.contact_forces().force[0, 2] == pytest.approx(9.81)  # the solver's own
 
 
 def test_refused():
@@ -199,7 +214,7 @@ def test_refused():
 def test_command_line(tmp_path, capsys):
     scene = tmp_path / "cube.toml"
     scene.write_text(
-        '[step]\ndt = 1e-3\nunique_forces = true\n[run]\nuntil = 0.01\n[[container]]\ninner = [3.0, 3.0, 3.0]\n'
+        "[step]\ndt = 1e-3\nunique_forces = true\n[run]\nuntil = 0.01\n[[container]]\ninner = [3.0, 3.0, 3.0]\n"
         '[[body]]\nshape = { type = "box", size = [1, 1, 1] }\nmass = 1.0\nposition = [0, 0, 0.5]\n'
     )
     out = tmp_path / "cube.h5"

@@ -429,8 +429,8 @@ class Simulation:
             self._warned.add("unique")
             rule, got = "the unique forces were not found", f"change of the motion {report.unique_error:.2g}"
             remedy = (
-                f"The natural map of the step is {report.natural_map:.2g}; its forces are the solver's. A solver with a "
-                "tighter tolerance, or a shorter dt, helps. This is said once."
+                f"The natural map of the step is {report.natural_map:.2g}; its forces are the solver's. "
+                "A solver with a tighter tolerance, or a shorter dt, helps. This is said once."
             )
             warnings.warn(message(f"step {report.step}", rule, got, remedy), TumbleWarning, stacklevel=3)
 

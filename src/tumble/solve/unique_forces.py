@@ -1,8 +1,9 @@
 """Unique forces: of all impulses that carry the same motion under the same law, those of smallest norm.
 
-min sum |w_i g_i|^2 subject to N g = N g0 (the same velocities), g_i in K_i, g_i . a_i = 0, with a = u for the relaxed law
-and u + mu |u_T| e_n for Coulomb's. The last two say that g_i lies in a face of its cone, which the velocities choose:
-open contacts have none, sliding ones the ray against the slip, sticking ones the whole cone (`docs/unique_forces.md`).
+min sum |w_i g_i|^2 subject to N g = N g0 (the same velocities), g_i in K_i, g_i . a_i = 0, with a = u for the relaxed
+law and u + mu |u_T| e_n for Coulomb's. The last two say that g_i lies in a face of its cone, which the velocities
+choose: open contacts have none, sliding ones the ray against the slip, sticking ones the whole cone
+(`docs/unique_forces.md`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def unique_impulses(problem: ConeProblem, solution: Solution, *, sharpen: bool =
 def unique_solution(problem: ConeProblem, solution: Solution) -> tuple[Solution, UniqueForces]:
     """A step's solution, sharpened, with the unique impulses in place of its own; and what was found."""
     _check(problem)
-    # In a step Coulomb's law gets no more than it can be given in about a second; the relaxed law has a method that ends.
+    # In a step Coulomb's law gets what APGD can do in its iterations; the relaxed law has a method that ends.
     sharp = sharpened(problem, solution, SolverAuto(tolerance=SHARP, steps=solution.law == Law.COULOMB))
     unique = _unique(problem, sharp, solution.residuals.natural_map)
     if unique.converged:
