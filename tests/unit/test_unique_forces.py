@@ -205,7 +205,7 @@ def test_a_failure_in_a_run_is_seen(monkeypatch):
 
 def test_refused():
     rolling = RollingProblem(sp.identity(5, format="csr"), np.zeros(5), np.array([0.5]), np.array([0.5]))
-    with pytest.raises(ProblemError, match="unique forces: are for contacts with dry friction.*Leave out rolling"):
+    with pytest.raises(ProblemError, match=r"unique forces: are for contacts with dry friction.*Leave out rolling"):
         tb.unique_impulses(rolling, None)
     with pytest.raises(OptionsError, match=r"StepOptions\.unique_forces"):
         tb.StepOptions(dt=1e-3, unique_forces="yes")
