@@ -32,6 +32,7 @@ from .sim.report import StepReport
 from .sim.run import RunResult
 from .sim.simulation import Simulation
 from .solve.apgd import SolverAPGD
+from .solve.unique_forces import UniqueForces, unique_impulses
 from .version import __version__
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "Trajectory",
     "TumbleError",
     "TumbleWarning",
+    "UniqueForces",
     "__version__",
     "distance",
     "errors",
@@ -75,5 +77,6 @@ __all__ = [
     "random_points",
     "read_problem",
     "solvers",
+    "unique_impulses",
     "write_problem",
 ]

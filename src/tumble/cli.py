@@ -137,6 +137,9 @@ def run(
     dump_problem: Annotated[
         list[int] | None, _option("Write the problem of this step; may be given more than once.", **WHOLE)
     ] = None,
+    unique_forces: Annotated[
+        bool, typer.Option("--unique-forces", help="Of all forces that carry the motion take the smallest.")
+    ] = False,
     strict: Strict = False,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
@@ -148,7 +151,7 @@ def run(
     from .solve.registry import make_solver
 
     loaded = load_scene(scene)
-    step = loaded.step | _given(dt=dt, law=law)
+    step = loaded.step | _given(dt=dt, law=law, unique_forces=unique_forces or None)
     until = loaded.until if until is None else until
     for name, value, place in (("dt", step.get("dt"), "step"), ("until", until, "run")):
         if value is None:
@@ -191,6 +194,9 @@ def solve(
     law: Annotated[str, typer.Option(help="coulomb or relaxed.")] = "coulomb",
     solver: Annotated[str | None, _option("Name, or names with commas for a folder (default: auto, or apgd).")] = None,
     tolerance: Annotated[float | None, _option("Of the solver.", **NUMBER)] = None,
+    unique_forces: Annotated[
+        bool, typer.Option("--unique-forces", help="Of all impulses with the same motion take the smallest.")
+    ] = False,
     as_json: AsJson = False,
     out: Annotated[Path | None, _option("Impulses of a problem (.npy), or folder for tables and profile.")] = None,
     threads: Threads = None,
@@ -207,8 +213,13 @@ def solve(
     law = checks.choice("--law", law, list(Law))
     options = {key: _value(text) for key, text in map(_setting, settings or ())} | _given(tolerance=tolerance)
     solvers = make_solvers(default_solver() if solver is None else solver, options)
+    if unique_forces and path.is_dir():
+        raise OptionsError(message("--unique-forces", "is for one problem", path, "Give a file."))
     with _interruptible(""):
-        done = (_solve_folder if path.is_dir() else _solve_one)(path, solvers, law, out, threads, as_json)
+        if path.is_dir():
+            done = _solve_folder(path, solvers, law, out, threads, as_json)
+        else:
+            done = _solve_one(path, solvers, law, out, threads, as_json, unique_forces)
     if not done:
         raise typer.Exit(NOT_CONVERGED)
 
@@ -331,27 +342,33 @@ def _interruptible(words: str) -> Iterator[Any]:
         raise Interrupted(words) from None
 
 
-def _solve_one(path: Path, solvers: list, law: str, out: Path | None, threads: int | None, as_json: bool) -> bool:
-    """One problem, one solver; returns whether the tolerance was reached."""
+def _solve_one(
+    path: Path, solvers: list, law: str, out: Path | None, threads: int | None, as_json: bool, unique: bool
+) -> bool:
+    """One problem, one solver; returns whether the tolerance was reached, and the unique forces where wanted."""
     import numpy as np
 
-    from .laboratory import solve_file
+    from .laboratory import find_unique_forces, solve_file
 
     if len(solvers) > 1:
         got = ", ".join(solver.name for solver in solvers)
         raise OptionsError(message("--solver", "must be one name for one problem", got, "Give a folder to compare."))
     stored, (row, solution) = solve_file(path, solvers[0], law, threads=threads)
+    done, impulse = solution.converged, solution.impulse
+    if unique:
+        found = find_unique_forces(stored, solution, row)
+        done, impulse = done and found.converged, found.impulse
     if out is not None:
         try:
             with out.open("wb") as file:
-                np.save(file, stored.impulses(solution.impulse))
+                np.save(file, stored.impulses(impulse))
         except OSError as cause:
             raise FileError(message(str(out), "must be writable", cause, "Check the folder.")) from cause
     if as_json:
         print(json.dumps(_plain(row)))
     else:
         _table(stored.title or path.stem, ("", ""), _flat(row))
-    return solution.converged
+    return done
 
 
 def _solve_folder(path: Path, solvers: list, law: str, out: Path | None, threads: int | None, as_json: bool) -> bool:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,17 @@ from .problem.profile import PerformanceProfile, performance_profile
 from .problem.rolling import RollingProblem
 from .solve.base import Solution, Solver
 from .solve.registry import SOLVERS, make_solver
+from .solve.unique_forces import UniqueForces, unique_impulses
 
-__all__ = ["Solved", "default_solver", "make_solvers", "solve_file", "solve_folder", "write_results"]
+__all__ = [
+    "Solved",
+    "default_solver",
+    "find_unique_forces",
+    "make_solvers",
+    "solve_file",
+    "solve_folder",
+    "write_results",
+]
 
 MEASURES = ("natural_map", "residual_eq25", "objective", "certificate_energy", "certificate_shift_velocity")
 COLUMNS = (
@@ -85,6 +95,15 @@ def solve_stored(stored: FileProblem, solver: Solver, law: str, *, threads: int 
     if getattr(solution, "tried", ()):
         row["tried"] = [list(entry) for entry in solution.tried]
     return row, solution
+
+
+def find_unique_forces(stored: FileProblem, solution: Solution, row: dict[str, Any]) -> UniqueForces:
+    """The unique forces of a solved problem; what is known about them goes into the row."""
+    start = time.perf_counter()
+    found = unique_impulses(stored.problem, solution)
+    values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in ("impulse", "status")}
+    row["unique_forces"] = {"status": str(found.status), "seconds": time.perf_counter() - start, **values}
+    return found
 
 
 def solve_folder(

@@ -35,6 +35,9 @@ class StepOptions:
     there is none)."""
     warm_start: bool = True
     """Start every solve from the previous impulses of the same contacts."""
+    unique_forces: bool = False
+    """Of all impulses that carry the computed motion take those of smallest norm: forces that do not depend on the
+    order of contacts or on history. Costs a sharper solve and a second one (`docs/unique_forces.md`)."""
     speed_limit: float = 1e6
     """A body faster than this [m/s] stops the run as a blow-up."""
 
@@ -54,6 +57,7 @@ class StepOptions:
         if self.recovery_speed is not None:
             checks.number(where + "recovery_speed", self.recovery_speed, at_least=0.0, unit="m/s")
         checks.flag(where + "warm_start", self.warm_start)
+        checks.flag(where + "unique_forces", self.unique_forces)
         checks.number(where + "speed_limit", self.speed_limit, above=0.0, unit="m/s")
 
 

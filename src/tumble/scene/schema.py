@@ -148,6 +148,7 @@ def schema() -> types.SimpleNamespace:
         margin=float,
         recovery_speed=float,
         warm_start=bool,
+        unique_forces=bool,
         speed_limit=float,
         integrator=Literal[tuple(Integrator)],
         theta=float,

@@ -65,6 +65,14 @@ class StepReport:
     """Contacts that were there a step ago"""
     products: int
     converged: bool
+    unique_iterations: int = 0
+    """Newton steps of the second solve, for unique forces"""
+    unique_error: float = 0.0
+    """Relative change of the motion (v - v_free) that it would bring, in the norm of the kinetic energy"""
+    unique_threshold: float = 0.0
+    """Speed that it took for rest, relative to the largest impulse; see `docs/unique_forces.md`"""
+    unique_forces: bool = False
+    """Whether the forces are the unique ones (they are the solver's where they are not asked for, or not found)"""
     law: Law = field(default=Law.COULOMB)
     """The law that was solved"""
     solver: str = ""

@@ -48,6 +48,8 @@ class RunResult:
     frames: int
     problems: tuple[Path, ...] = ()
     """Files with problems of single steps, for `tumble solve`"""
+    not_unique: int = 0
+    """Steps whose unique forces were asked for and not found"""
 
     def summary(self) -> str:
         """A few lines for people."""
@@ -71,6 +73,8 @@ class RunResult:
                 f"{self.unconverged} of {self.steps} steps did not reach the tolerance: raise max_iterations, "
                 "loosen the tolerance or shorten dt"
             )
+        if self.not_unique:
+            lines.append(f"unique forces were not found in {self.not_unique} of {self.steps} steps")
         if self.path is not None:
             lines.append(f"{self.frames} frames in {self.path}")
         if self.problems:
@@ -103,7 +107,7 @@ def run(
     target = sim.state.step + max(0, int(np.ceil((until - sim.time) / dt - 1e-6)))
     sim.prepare()
     rows: list[list[float]] = []
-    unconverged, start = 0, time.perf_counter()
+    unconverged, not_unique, start = 0, 0, time.perf_counter()
     finished = False
     try:
         with _Bar(progress, target - sim.state.step) as bar:
@@ -111,6 +115,7 @@ def run(
                 report = sim.step()
                 rows.append(report_row(report))
                 unconverged += not report.converged
+                not_unique += sim.options.unique_forces and not report.unique_forces
                 if writer is not None:
                     writer.append_report(rows[-1])
                     if sim.state.step % save.every == 0 or sim.state.step == target:
@@ -149,6 +154,7 @@ def run(
         save.path if save else None,
         writer.frames if writer else 0,
         tuple(dumps.paths),
+        not_unique,
     )
 
 

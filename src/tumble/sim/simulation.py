@@ -99,6 +99,15 @@ class Simulation:
                     "Use integrator='euler'.",
                 )
             )
+        if options.unique_forces and model.pair_laws.rolls:
+            raise OptionsError(
+                message(
+                    "StepOptions.unique_forces",
+                    "is for contacts with dry friction",
+                    "a material with rolling or spinning friction",
+                    "Leave out one of them.",
+                )
+            )
         self.model, self.options, self.backend = model, options, backend
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = _threads(threads)
@@ -434,6 +443,14 @@ class Simulation:
             self._warn_travel()
         if self._work.joints is not None:
             self._warn_joints(report)
+        if self.options.unique_forces and not report.unique_forces and "unique" not in self._warned:
+            self._warned.add("unique")
+            rule, got = "the unique forces were not found", f"change of the motion {report.unique_error:.2g}"
+            remedy = (
+                f"The natural map of the step is {report.natural_map:.2g}; its forces are the solver's. "
+                "A solver with a tighter tolerance, or a shorter dt, helps. This is said once."
+            )
+            warnings.warn(message(f"step {report.step}", rule, got, remedy), TumbleWarning, stacklevel=3)
 
     def _warn_joints(self, report: StepReport) -> None:
         """What is wrong with the joints in this step; each kind is said once."""

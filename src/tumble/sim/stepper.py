@@ -25,6 +25,7 @@ from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..solve.base import Solution, Solver
+from ..solve.unique_forces import unique_solution
 from .laws import apply_laws, cohesion_reach, new_stretch
 from .moreau import correct_positions, hold_in_velocity, mean_poses
 from .report import StepReport
@@ -148,6 +149,9 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             guess[:, : contacts.count] = solution.impulse[:, : contacts.count]
             guess[:, contacts.count : problem.count] = 0.0
             solution = solver.solve(problem, law=options.law, guess=guess)
+        unique = None
+        if options.unique_forces:
+            solution, unique = unique_solution(problem, solution)
         impulse = _unshifted(solution, contacts, shift)
     with _Timer(seconds, "advance"):
         change = problem.operator.velocity(impulse)
@@ -226,6 +230,10 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         warm_started=warm,
         products=solution.products,
         converged=solution.converged,
+        unique_iterations=unique.iterations if unique else 0,
+        unique_error=unique.error if unique else 0.0,
+        unique_threshold=unique.threshold if unique else 0.0,
+        unique_forces=unique is not None and unique.converged,
         law=solution.law,
         solver=solution.solver,
         status=solution.status,

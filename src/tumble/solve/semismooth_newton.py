@@ -96,14 +96,14 @@ def _linearise(form: MatrixForm, x: np.ndarray, law: Law) -> tuple[np.ndarray, s
     """F(x) and an element of its generalised Jacobian I - V (I - A N)."""
     u = form.velocity(x)
     y = x - form.slack(u, law)
-    slope = _projection_slopes(y, form.friction)
+    slope = projection_slopes(y, form.friction)
     answer = np.zeros_like(slope)
     answer[:, range(form.dim), range(form.dim)] = 1.0
     if law == Law.COULOMB:
         t = np.linalg.norm(u[:, 1:], axis=1)
         mu = np.where(form.cone, form.friction, 0.0)
         answer[:, 0, 1:] = (mu / np.maximum(t, TINY))[:, None] * u[:, 1:]
-    jacobian = sp.identity(x.size, format="csr") - _blocks(slope) + _blocks(slope @ answer) @ form.matrix
+    jacobian = sp.identity(x.size, format="csr") - block_diagonal(slope) + block_diagonal(slope @ answer) @ form.matrix
     return x - form.project(y), jacobian
 
 
@@ -131,7 +131,7 @@ def _line_search(
     return x, 0.0
 
 
-def _projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
+def projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
     """An element of the generalised Jacobian of the projection, (n, dim, dim)."""
     n, dim = y.shape
     mu = np.maximum(friction, 0.0)
@@ -151,7 +151,7 @@ def _projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
     return out
 
 
-def _blocks(blocks: np.ndarray) -> sp.csr_matrix:
+def block_diagonal(blocks: np.ndarray) -> sp.csr_matrix:
     """A block-diagonal matrix of (n, dim, dim)."""
     n, dim, _ = blocks.shape
     return sp.bsr_matrix((blocks, np.arange(n), np.arange(n + 1)), shape=(n * dim, n * dim)).tocsr()
