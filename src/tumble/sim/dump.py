@@ -65,7 +65,7 @@ def small_enough(result: StepResult) -> bool:
 
 def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     """Arguments of `write_problem`."""
-    c, k, problem, model = result.contacts, result.contacts.count, result.problem, sim.model
+    c, k, problem, model = result.contacts, result.contacts.count, result.problem, sim._work.model
     report = result.report
     basis, mass = _degrees_of_freedom(contact_arrays(problem))
     contacts = ContactOperator(contact_arrays(problem), problem.backend)
