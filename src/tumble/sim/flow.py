@@ -20,6 +20,8 @@ __all__ = ["FlowStep", "blocked", "no_room"]
 
 PATIENCE = 1000
 """Steps without a free place after which an emitter says so."""
+BEHIND = 0.05
+"""Part of what is due that may wait at the end of a run without a word."""
 
 
 class FlowStep:
@@ -144,11 +146,11 @@ class FlowStep:
 
 
 def blocked(model: Model, state: State) -> list[tuple[Emitter, int, int]]:
-    """Emitters with bodies that should be there but found no room: how many it placed, and how many wait."""
+    """Emitters far behind because bodies found no room: how many it placed, and how many wait."""
     out = []
     for i, e in enumerate(model.flow.emitters):
         placed, _, waiting = state.flow[i * len(EMITTER_COLUMNS) : (i + 1) * len(EMITTER_COLUMNS)]
-        if waiting:
+        if waiting > BEHIND * (placed + waiting):
             out.append((e, int(placed), int(waiting)))
     return out
 
@@ -158,6 +160,6 @@ def no_room(e: Emitter, time: float, placed: int, waiting: int) -> str:
     return message(
         f"emitter '{e.name}' at t = {time:g} s",
         "bodies that are due must find room",
-        f"placed {placed} of {e.count}, {waiting} wait",
+        f"placed {placed} of {placed + waiting} due, {waiting} wait",
         "Lower the rate, enlarge the region, or give the bodies a velocity that takes them away.",
     )
