@@ -79,9 +79,7 @@ def test_energy_of_what_comes_and_goes_is_accounted_for():
         report = sim.step()
         works = report.work_normal + report.work_friction + report.work_external + report.work_driven
         totals.append(report.total_energy)
-        assert totals[-1] - totals[-2] == pytest.approx(
-            works + report.energy_flow + report.energy_defect, abs=1e-10
-        )
+        assert totals[-1] - totals[-2] == pytest.approx(works + report.energy_flow + report.energy_defect, abs=1e-10)
         assert report.energy_defect == pytest.approx(-0.5 * before * (9.81 * 2e-3) ** 2, abs=1e-10)
         here = sim.present()
         kinetic = 0.5 * sim.model.body_mass[here] @ (sim.velocities()[here] ** 2).sum(axis=1)

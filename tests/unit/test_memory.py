@@ -58,7 +58,9 @@ def test_a_simulation_that_cannot_fit_is_refused_with_the_numbers(monkeypatch):
     need = memory.run_bytes(1001, 1001, 6000)
     assert 5e6 < need < 2e7
     monkeypatch.setattr(memory, "available", lambda: need - 1)
-    words = r"Simulation: needs about 8\.1 MB of memory for 1001 bodies and about 6000 contacts \(got 8\.1 MB available\)"
+    words = (
+        r"Simulation: needs about 8\.1 MB of memory for 1001 bodies and about 6000 contacts \(got 8\.1 MB available\)"
+    )
     with pytest.raises(MemoryLimitError, match=words):
         tb.Simulation(model, options=tb.StepOptions(dt=1e-3))
     monkeypatch.setattr(memory, "available", lambda: need)

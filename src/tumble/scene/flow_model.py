@@ -123,7 +123,8 @@ class FlowModel:
         groups = {"emitters": self.emitters, "sinks": self.sinks, "planes": self.planes}
         return {
             group: [
-                {f.name: _plain(getattr(e, f.name)) for f in fields(e) if f.name != "amount"} | {"kind": type(e).__name__}
+                {f.name: _plain(getattr(e, f.name)) for f in fields(e) if f.name != "amount"}
+                | {"kind": type(e).__name__}
                 for e in elements
             ]
             for group, elements in groups.items()
