@@ -73,7 +73,7 @@ def test_poured_mass_is_rate_times_time(rate):
 def test_energy_of_what_comes_and_goes_is_accounted_for():
     """K + P grows by works and by `energy_flow`; what is left is the O(h) of falling, m g^2 h^2 / 2 a body and step."""
     sim = drop({"rate": 100.0}, angular_velocity=(0, 5, 0), dt=2e-3)
-    totals, falling = [0.0], [0.0]
+    totals = [0.0]
     for _ in range(600):
         before = sim.model.body_mass[sim.present()].sum()
         report = sim.step()

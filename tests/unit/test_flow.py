@@ -28,7 +28,7 @@ def simulation(scene, dt=2e-3, **options):
 def test_points_fill_their_regions():
     rng = np.random.default_rng(0)
     p = BOX.points(rng, 4000)
-    assert BOX.contains(p).all() and not BOX.contains(p + [1.0, 0, 0]).any()
+    assert BOX.contains(p).all() and not BOX.contains(p + np.array([1.0, 0, 0])).any()
     np.testing.assert_allclose(p.mean(axis=0), [0, 0, 1.2], atol=0.02)
     n = np.array([1.0, 2.0, -2.0]) / 3.0
     disc = tb.DiscRegion(center=(1, 2, 3), radius=0.5, normal=(2, 4, -4))
@@ -36,7 +36,7 @@ def test_points_fill_their_regions():
     assert np.abs(p @ n).max() < 1e-15 and np.linalg.norm(p, axis=1).max() <= 0.5
     assert (p**2).sum(axis=1).mean() == pytest.approx(0.125, rel=0.03)  # even over the disc: r^2 / 2
     low, high = disc.box
-    assert np.all(p + [1, 2, 3] >= low - 1e-15) and np.all(p + [1, 2, 3] <= high + 1e-15)
+    assert np.all(p + np.array([1, 2, 3]) >= low - 1e-15) and np.all(p + np.array([1, 2, 3]) <= high + 1e-15)
 
 
 def test_sizes_are_scaled_and_seeded():
@@ -133,7 +133,7 @@ def test_measuring_planes_count_both_ways_and_only_their_part():
         "all": (3.0, 4.0), "down": (4.0, 3.0), "disc": (1.0, 4.0), "slot": (2.0, 0.0), "turned": (3.0, 4.0)
     }  # fmt: skip
     assert result.flow_totals["all.bodies_forward"] == 2.0
-    with pytest.raises(OptionsError, match="unknown measuring plane.*Did you mean 'disc'"):
+    with pytest.raises(OptionsError, match=r"unknown measuring plane.*Did you mean 'disc'"):
         result.flow("disk")
 
 

@@ -122,11 +122,7 @@ class FlowModel:
         """All settings as plain values."""
         groups = {"emitters": self.emitters, "sinks": self.sinks, "planes": self.planes}
         return {
-            group: [
-                {f.name: _plain(getattr(e, f.name)) for f in fields(e) if f.name != "amount"}
-                | {"kind": type(e).__name__}
-                for e in elements
-            ]
+            group: [{f.name: _plain(getattr(e, f.name)) for f in fields(e) if f.name != "amount"} for e in elements]
             for group, elements in groups.items()
         }
 

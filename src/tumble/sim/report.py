@@ -50,7 +50,7 @@ class StepReport:
     energy_flow: float
     """Of bodies that emitters let in less those that sinks took at the end of the step; part of the energies [J]"""
     energy_defect: float
-    """Change of kinetic and potential energy minus all works and energy_flow: what the scheme itself makes, O(h) in sum [J]"""
+    """Change of kinetic and potential energy minus works and energy_flow: what the scheme makes, O(h) in sum [J]"""
     joint_drift: float
     """Largest violation of a rigid joint row at the end of the step [m or rad]"""
     joint_drift_before: float

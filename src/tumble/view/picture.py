@@ -37,7 +37,8 @@ def render(
 
     model_like: a `Model` or the `model` of a `Trajectory`. size: width and height [pixels]. camera: None frames
     the dynamic bodies. path: a PNG file to write. color_by: a number for each body (n,), drawn from blue (least)
-    to red. present: (n,) bool, bodies to draw (None: all; `Simulation.present()`). Walls between the camera and the bodies are drawn as glass.
+    to red. present: (n,) bool, bodies to draw (None: all; `Simulation.present()`). Walls between the camera and the
+    bodies are drawn as glass.
     """
     width, height = (checks.integer("render.size", s, at_least=1) for s in size)
     shapes = world_shapes(model_like, position, orientation, present)
