@@ -20,8 +20,8 @@ __all__ = ["FlowStep", "blocked", "no_room"]
 
 PATIENCE = 1000
 """Steps without a free place after which an emitter says so."""
-BEHIND = 0.05
-"""Part of what is due that may wait at the end of a run without a word."""
+LAG = 0.1
+"""An emitter that is late by more than this part of its time says so at the end of a run."""
 
 
 class FlowStep:
@@ -146,11 +146,11 @@ class FlowStep:
 
 
 def blocked(model: Model, state: State) -> list[tuple[Emitter, int, int]]:
-    """Emitters far behind because bodies found no room: how many it placed, and how many wait."""
+    """Emitters that are late because bodies found no room: how many each placed, and how many wait."""
     out = []
     for i, e in enumerate(model.flow.emitters):
         placed, _, waiting = state.flow[i * len(EMITTER_COLUMNS) : (i + 1) * len(EMITTER_COLUMNS)]
-        if waiting > BEHIND * (placed + waiting):
+        if placed < e.due(state.time - LAG * (state.time - e.start)):
             out.append((e, int(placed), int(waiting)))
     return out
 
