@@ -6,7 +6,7 @@ Run it with `python examples/pour.py` (picture, plot and rates) or `tumble run e
 import tumble as tb
 
 UNTIL = 4.0  # [s]
-STEP = {"dt": 4e-3}
+STEP = {"dt": 5e-3}
 SOLVER = {"name": "apgd", "tolerance": 1e-3}
 RATE = 250.0  # [bricks/s]
 
@@ -22,7 +22,7 @@ def build() -> tb.Model:
         material=rough,
         count=round(RATE * UNTIL),
         rate=RATE,
-        region=tb.DiscRegion(center=(0, 0, 0.6), radius=0.08),
+        region=tb.DiscRegion(center=(0, 0, 0.6), radius=0.1),
         size_range=(0.8, 1.2),
         orientation="random",
         velocity=(0, 0, -2),
