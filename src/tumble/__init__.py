@@ -25,6 +25,7 @@ from .scene.materials import Material
 from .scene.meshes import Mesh
 from .scene.model import Model, State
 from .scene.motion import Oscillation
+from .scene.regions import BoxRegion, DiscRegion
 from .scene.rounded import Rounded
 from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
 from .sim.query import distance
@@ -38,11 +39,13 @@ from .version import __version__
 __all__ = [
     "Box",
     "BodyKind",
+    "BoxRegion",
     "Capsule",
     "Cone",
     "ConeProblem",
     "ConvexHull",
     "Cylinder",
+    "DiscRegion",
     "Ellipsoid",
     "HalfSpace",
     "HeightField",

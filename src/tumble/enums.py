@@ -11,6 +11,7 @@ __all__ = [
     "JointKind",
     "Law",
     "MotorMode",
+    "Presence",
     "RowRole",
     "Scaling",
     "ShapeKind",
@@ -28,6 +29,16 @@ class BodyKind(IntEnum):
     """Follows a prescribed motion and pushes others."""
     DYNAMIC = 2
     """Obeys the equations of motion."""
+
+
+class Presence(IntEnum):
+    """Whether a body is there, in scenes with emitters or sinks."""
+
+    WAITING = 0
+    """Not yet let in by its emitter."""
+    PRESENT = 1
+    REMOVED = 2
+    """Taken away by a sink; it does not come back."""
 
 
 class ShapeKind(IntEnum):

@@ -6,6 +6,7 @@ __all__ = [
     "BlowUpError",
     "ExperimentError",
     "FileError",
+    "MemoryLimitError",
     "OptionsError",
     "ProblemError",
     "SceneError",
@@ -33,6 +34,10 @@ class ProblemError(TumbleError):
 
 class FileError(TumbleError):
     """A file is missing, truncated or of another kind."""
+
+
+class MemoryLimitError(TumbleError):
+    """More bodies than the memory of the machine can hold."""
 
 
 class ExperimentError(TumbleError):

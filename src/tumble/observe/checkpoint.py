@@ -19,6 +19,8 @@ Attribute = str | float | int
 FORMAT = "tumble checkpoint"
 BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
 JOINT_ARRAYS = ("coordinate", "row_impulse", "target")
+FLOW_ARRAYS = ("presence", "flow")
+"""Only in scenes that have emitters, sinks or measuring planes."""
 MEMORY_ARRAYS = ("uid_a", "uid_b", "feature", "impulse")
 LAW_ARRAYS = ("torque", "stretch")
 """What contacts remember in scenes with rolling friction or compliance only"""
@@ -73,6 +75,7 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
                 *(file[name][...] for name in BODY_ARRAYS),
                 memory,
                 *(file[name][...] for name in JOINT_ARRAYS),
+                **{name: file[name][...] for name in FLOW_ARRAYS if name in file},
             )
             digest = file.attrs["sha256"]
             attributes = plain(file["attributes"].attrs)
@@ -139,6 +142,7 @@ def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
 
 def _arrays(state: State) -> dict[str, np.ndarray]:
     arrays = {name: getattr(state, name) for name in BODY_ARRAYS + JOINT_ARRAYS}
+    arrays |= {name: getattr(state, name) for name in FLOW_ARRAYS if len(getattr(state, name))}
     names = MEMORY_ARRAYS + tuple(name for name in LAW_ARRAYS if getattr(state.memory, name).shape[1])
     return arrays | {f"memory/{name}": getattr(state.memory, name) for name in names}
 

@@ -39,6 +39,7 @@ def run_facts(path: Path) -> dict[str, Any]:
             "time": float(run.times[-1]) if run.frames else None,
             "steps": int(run.steps[-1]) if run.frames else None,
             "bodies": {k.name.lower(): int((run.model.body_kind == k).sum()) for k in BodyKind},
+            "present": int(run.present(-1).sum()) if run.frames else None,
             "fields": list(run.fields),
             "law": about.pop("law", None),
             "solver": about.pop("solver", None),
@@ -48,6 +49,7 @@ def run_facts(path: Path) -> dict[str, Any]:
             "final_state_sha256": run.final_state_sha256,
         }
     if len(reports.get("time", ())):
+        facts |= {column: float(v[-1]) for column, v in reports.items() if "." in column}
         facts["contacts"] = int(reports["contacts"][-1])
         facts["unconverged_steps"] = int((reports["converged"] == 0).sum())
         facts["iterations_mean"] = float(reports["iterations"].mean())
@@ -69,6 +71,7 @@ def scene_facts(path: Path) -> dict[str, Any]:
         "shapes": {ShapeKind(k).name.lower(): int((model.shape_kind == k).sum()) for k in np.unique(model.shape_kind)},
         "materials": {m.name or f"material{i}": m.friction for i, m in enumerate(model.materials)},
         "joints": {kind: sum(e.kind == kind for e in model.joints.elements) for kind in sorted(_kinds(model))},
+        "flow": [f"{kind[:-1]} {e['name']}" for kind, elements in model.flow.facts().items() for e in elements],
         "total_mass": float(model.body_mass[dynamic].sum()),
         "gravity": model.gravity.tolist(),
         "step": scene.step,

@@ -3,10 +3,11 @@
 committed (1,), finished (1,)
 frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
            orientation (f, n, 4); contact_end (f,); for the e joints, motors and springs of model/joint_names:
-           joint_force, joint_torque (f, e, 3), joint_value, joint_speed, joint_effort, joint_power (f, e)
+           joint_force, joint_torque (f, e, 3), joint_value, joint_speed, joint_effort, joint_power (f, e);
+           presence (f, n) int8 where bodies come or go
 steps/     one column of reports each (r,); frame i ends at row report_end[i]
 contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
-model/     the arrays that a picture needs, and names as JSON
+model/     the arrays that a picture needs, and names, emitters, sinks and measuring planes as JSON
 model/geometry/  the pooled hulls, meshes and height fields, once however many bodies share them
 
 Version 2 has four shape parameters, shape_geometry and model/geometry; version 1 had spheres, boxes and half-spaces.
@@ -69,9 +70,13 @@ class StoredModel:
     geometry: Geometry
     names: tuple[tuple[str, int, int], ...] = ()
     joint_names: tuple[str, ...] = ()
+    flow: str = ""
+    """Emitters, sinks and measuring planes as JSON, see `FlowModel.facts`"""
 
 
-MODEL_ARRAYS = tuple(name for name in StoredModel.__annotations__ if name not in ("geometry", "names", "joint_names"))
+MODEL_ARRAYS = tuple(
+    name for name in StoredModel.__annotations__ if name not in ("geometry", "names", "joint_names", "flow")
+)
 
 
 def difference(stored: StoredModel, model: Model) -> str | None:
@@ -82,7 +87,14 @@ def difference(stored: StoredModel, model: Model) -> str | None:
     for name in Geometry._fields:
         if not np.array_equal(getattr(stored.geometry, name), getattr(model.geometry, name)):
             return f"geometry.{name}"
-    return None if stored.joint_names == tuple(model.joints.names) else "joints"
+    if stored.joint_names != tuple(model.joints.names):
+        return "joints"
+    return None if stored.flow == _flow(model) else "emitters, sinks or measuring planes"
+
+
+def _flow(model: Model) -> str:
+    """Empty where there is none."""
+    return json.dumps(model.flow.facts()) if model.flow.columns else ""
 
 
 def read_model(group: Any) -> StoredModel:
@@ -90,7 +102,8 @@ def read_model(group: Any) -> StoredModel:
     names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(group.attrs["names"]))
     joints = tuple(json.loads(group.attrs.get("joint_names", "[]")))
     geometry = Geometry(*(group[f"geometry/{name}"][...] for name in Geometry._fields))
-    return StoredModel(*(group[name][...] for name in MODEL_ARRAYS), geometry=geometry, names=names, joint_names=joints)
+    arrays = (group[name][...] for name in MODEL_ARRAYS)
+    return StoredModel(*arrays, geometry, names, joints, str(group.attrs.get("flow", "")))
 
 
 def write_model(group: Any, model: Model) -> None:
@@ -99,6 +112,7 @@ def write_model(group: Any, model: Model) -> None:
         group[name] = getattr(model, name)
     group.attrs["names"] = json.dumps(model.names)
     group.attrs["joint_names"] = json.dumps(model.joints.names)
+    group.attrs["flow"] = _flow(model)
     geometry = group.create_group("geometry")
     for name, array in zip(Geometry._fields, model.geometry):
         packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.nbytes > CHUNK_BYTES else {}
@@ -139,6 +153,8 @@ def create_file(
                     np.float64,
                     (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width),
                 )
+        if model.flow.changes:
+            column("frames/presence", (count,), np.int8, (1, min(count, CHUNK_BYTES)))
         joints = len(model.joints.elements)
         if joints:
             for name, shape in JOINT_FIELDS.items():

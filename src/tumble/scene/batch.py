@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, memory
 from ..backends.base import Geometry
 from ..enums import BodyKind, ShapeKind
 from ..errors import SceneError, message
@@ -63,6 +63,8 @@ def rows(where: str, value: Any, count: int, width: int) -> np.ndarray:
 
 def places(where: str, position: Any) -> np.ndarray:
     """Positions (n, 3) of at least one body."""
+    if isinstance(position, np.ndarray):
+        memory.check_bodies(where, len(position))
     points = checks.array(where + ".position", position, (None, 3))
     if len(points) == 0:
         raise SceneError(message(where + ".position", "needs at least one point", "0 points", "Check the packing."))

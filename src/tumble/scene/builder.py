@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, memory
 from ..enums import BodyKind
 from ..errors import SceneError, message
 from . import rotation
@@ -23,6 +23,7 @@ from .batch import (
     rows,
     shape_arrays,
 )
+from .flow import Flow
 from .mass import mass_properties
 from .materials import Material, MaterialTable
 from .mechanism import Mechanism
@@ -41,8 +42,8 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 MAX_BODIES = 2**31 - 1
 
 
-class SceneBuilder(Mechanism):
-    """Collects materials, bodies, joints and forces.
+class SceneBuilder(Mechanism, Flow):
+    """Collects materials, bodies, joints, forces, and what lets bodies in and out.
 
     gravity: acceleration (3,) [m/s^2]; the default points down the z axis with 9.81 m/s^2.
     """
@@ -439,6 +440,8 @@ class SceneBuilder(Mechanism):
                     "Call add_body, add_spheres or another add_ method first.",
                 )
             )
+        joints, initial = self._joint_model(), initial_state(self._batches)
+        flow = self._flow_model(joints, initial)
         return Model(
             gravity=self._gravity.copy(),
             **body_arrays(self._batches),
@@ -450,8 +453,9 @@ class SceneBuilder(Mechanism):
             names=tuple((name, first, count) for name, (first, count) in self._names.items()),
             motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},
             forces=tuple(self._forces),
-            joints=self._joint_model(),
-            initial=initial_state(self._batches),
+            joints=joints,
+            initial=initial,
+            flow=flow,
         )
 
     # ------------------------------------------------------------------ helpers
@@ -485,6 +489,7 @@ class SceneBuilder(Mechanism):
     ) -> range:
         if self._count + count > MAX_BODIES:
             raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
+        memory.check_bodies(where, self._count + count)
         name = self._free_name(where, name, kind)
         batch = Batch(
             name=name,

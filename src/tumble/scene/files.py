@@ -21,6 +21,7 @@ from ..errors import FileError, SceneError, TumbleError, message
 from ..options import StepOptions
 from . import fill, rotation
 from .builder import STANDARD_GRAVITY, SceneBuilder
+from .flow_tables import flow_adders
 from .materials import Material
 from .mechanism_tables import mechanism_adders
 from .model import Model
@@ -133,6 +134,7 @@ def _load_toml(path: Path, text: str) -> LoadedScene:
         "spheres": functools.partial(_add_spheres, builder),
         "boxes": functools.partial(_add_boxes, builder),
         "bodies": functools.partial(_add_bodies, builder, reader),
+        **flow_adders(builder, functools.partial(_shapes, builder, reader)),
         **mechanism_adders(builder, path.parent, _turn),
         "exclude": builder.exclude_pair,
     }

@@ -70,6 +70,7 @@ class Mechanism:
     _excluded: set[tuple[int, int]]
 
     def __init__(self) -> None:
+        super().__init__()
         self._frames: list[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         self._coords: list[tuple[int, int, int, int]] = []
         self._rows: list[dict[str, Any]] = []

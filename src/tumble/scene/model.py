@@ -14,6 +14,7 @@ from ..backends.base import Geometry
 from ..checks import nearest
 from ..errors import SceneError, message
 from . import rotation
+from .flow_model import FlowModel
 from .joint_model import JointModel
 from .materials import Material, PairLaws
 from .motion import Motion
@@ -81,6 +82,10 @@ class State:
     """(r,) impulses of all joint rows in the last step [N s or N m s]"""
     target: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(m,) targets of motors set during the run, NaN where the model's counts"""
+    presence: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int8))
+    """(n,) int8, `Presence`; empty in scenes without emitters and sinks, where all are present"""
+    flow: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(f,) totals of emitters, sinks and measuring planes, see `FlowModel.columns`"""
 
     def copy(self) -> State:
         """An independent copy."""
@@ -95,12 +100,14 @@ class State:
             self.coordinate.copy(),
             self.row_impulse.copy(),
             self.target.copy(),
+            self.presence.copy(),
+            self.flow.copy(),
         )
 
     def sha256(self) -> str:
-        """Hash of time, poses and velocities, bit for bit."""
+        """Hash of time, poses, velocities and who is present, bit for bit."""
         digest = hashlib.sha256(np.float64(self.time).tobytes())
-        for array in (self.position, self.orientation, self.velocity, self.spin):
+        for array in (self.position, self.orientation, self.velocity, self.spin, self.presence):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
@@ -175,6 +182,8 @@ class Model:
     forces: tuple[ForceCallback, ...]
     joints: JointModel
     initial: State
+    flow: FlowModel = field(default_factory=FlowModel)
+    """Emitters, sinks and measuring planes"""
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *self.geometry, *vars(self.initial).values()):

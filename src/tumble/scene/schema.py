@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from .. import checks
 from ..enums import Integrator, Law, Scaling, Stop
 from ..errors import SceneError, message
+from .flow_tables import flow_tables
 from .materials import PROPERTIES
 from .mechanism_tables import mechanism_tables
 
@@ -175,6 +176,7 @@ def schema() -> types.SimpleNamespace:
         boxes=list[boxes],
         bodies=list[bodies],
         exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))],
+        **flow_tables(table, some, common, shapes),
         **mechanism_tables(table, some, turned),
         step=step,
         solver=solver,

@@ -69,7 +69,7 @@ def small_enough(result: StepResult) -> bool:
 
 def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     """Arguments of `write_problem`."""
-    c, k, problem, model = result.contacts, result.contacts.count, result.problem, sim.model
+    c, k, problem, model = result.contacts, result.contacts.count, result.problem, sim._work.model
     report = result.report
     title, description = f"step {report.step}", f"of a tumble simulation, {report.law} law"
     if problem.is_rolling:

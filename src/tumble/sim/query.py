@@ -16,13 +16,14 @@ from ..backends import cpu
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
-from ..enums import BodyKind, ShapeKind
+from ..enums import BodyKind, Presence, ShapeKind
 from ..errors import OptionsError, message
 from ..kernels.jit import most_threads
 from ..scene import rotation
 from ..scene.builder import SceneBuilder
 from ..scene.geometry import joined
 from ..scene.model import Model, State
+from ..scene.presence import Seen, present
 from ..scene.shape import Placed, Shape
 from ..scene.trees import box_tree, morton
 
@@ -154,7 +155,7 @@ def ray_cast(
     if np.any(np.isnan(limits)) or np.any(limits < 0.0):
         raise OptionsError(message("ray_cast.limit", "must be >= 0 m", limit, "Leave it out for rays without end."))
     search = _placed(model, state, 0.0, backend)
-    seen = (model.body_group[model.shape_body] & np.uint32(mask)) != 0
+    seen = ((model.body_group & np.uint32(mask)) != 0)[model.shape_body] & present(model, state)[model.shape_body]
     bounded = np.flatnonzero(seen & (model.shape_kind != ShapeKind.HALF_SPACE))
     box = search.box[bounded]
     order = np.argsort(morton(0.5 * (box[:, :3] + box[:, 3:])), kind="stable") if len(box) else bounded
@@ -185,7 +186,10 @@ def ray_cast(
 
 
 def _placed(model: Model, state: State, margin: float, backend: ModuleType) -> PairSearch:
-    search = PairSearch(model, backend)
+    seen = Seen(model) if len(state.presence) else None
+    search = PairSearch(model if seen is None else seen.model, backend)
+    if seen is not None:
+        seen.show(state.presence)
     matrix = rotation.matrix(state.orientation).reshape(-1, 9)
     search.place(state.position, state.orientation, matrix, np.zeros((model.body_count, 6)), 0.0, margin)
     return search
@@ -295,6 +299,7 @@ def _with_probe(model: Model, state: State, probe: Model) -> tuple[Model, State]
         np.concatenate([state.orientation, p.orientation]),
         np.zeros((n + 1, 3)),
         np.zeros((n + 1, 3)),
+        presence=np.append(state.presence, np.int8(Presence.PRESENT)) if len(state.presence) else state.presence,
     )
 
 

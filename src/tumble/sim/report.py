@@ -49,8 +49,10 @@ class StepReport:
     """Of joints, motors, springs and joint friction on dynamic bodies [J]"""
     motor_power: float
     """Mean power of all motors together [W]"""
+    energy_flow: float
+    """Of bodies that emitters let in less those that sinks took at the end of the step; part of the energies [J]"""
     energy_defect: float
-    """Change of kinetic and potential energy minus all works: what the scheme itself makes, O(h) in sum [J]"""
+    """Change of kinetic and potential energy minus works and energy_flow: what the scheme makes, O(h) in sum [J]"""
     joint_drift: float
     """Largest violation of a rigid joint row at the end of the step [m or rad]"""
     joint_drift_before: float
@@ -79,6 +81,8 @@ class StepReport:
     status: Status = Status.CONVERGED
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall time of each stage [s]"""
+    flow: dict[str, float] = field(default_factory=dict)
+    """Totals of emitters, sinks and measuring planes by name, see `FlowModel.columns`"""
 
     @property
     def total_energy(self) -> float:
@@ -86,13 +90,13 @@ class StepReport:
         return self.kinetic_energy + self.potential_energy + self.elastic_energy
 
 
-_TEXT = ("law", "solver", "status", "seconds")
+_TEXT = ("law", "solver", "status", "seconds", "flow")
 REPORT_COLUMNS = tuple(f.name for f in fields(StepReport) if f.name not in _TEXT) + tuple(
     f"seconds_{s}" for s in STAGES
 )
 
 
 def report_row(report: StepReport) -> list[float]:
-    """The numbers of a report in the order of REPORT_COLUMNS."""
+    """The numbers of a report in the order of REPORT_COLUMNS, then those of its flow."""
     numbers = [float(getattr(report, f.name)) for f in fields(StepReport) if f.name not in _TEXT]
-    return numbers + [report.seconds.get(s, 0.0) for s in STAGES]
+    return numbers + [report.seconds.get(s, 0.0) for s in STAGES] + list(report.flow.values())

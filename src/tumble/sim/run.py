@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,12 @@ import numpy as np
 
 from .. import checks
 from ..errors import BlowUpError, FileError, OptionsError, TumbleError, TumbleWarning, message
+from ..observe.flow import FlowSeries, flow_series
 from ..observe.trajectory import Trajectory, TrajectoryWriter
 from ..options import Save
 from ..version import __version__
 from .dump import AUTOMATIC, dump_failure, dump_path, dump_problem, small_enough
+from .flow import blocked, no_room
 from .report import REPORT_COLUMNS, StepReport, report_row
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ class RunResult:
     """Files with problems of single steps, for `tumble solve`"""
     not_unique: int = 0
     """Steps whose unique forces were asked for and not found"""
+    flow_totals: dict[str, float] = field(default_factory=dict)
+    """Of emitters, sinks and measuring planes at the end, see `Simulation.flow`"""
+
+    def flow(self, plane: str) -> FlowSeries:
+        """What passed a measuring plane, step by step."""
+        return flow_series("RunResult.flow", self.reports, plane)
 
     def summary(self) -> str:
         """A few lines for people."""
@@ -75,6 +83,8 @@ class RunResult:
             )
         if self.not_unique:
             lines.append(f"unique forces were not found in {self.not_unique} of {self.steps} steps")
+        if self.flow_totals:
+            lines.append("flow: " + ", ".join(f"{name} {value:.6g}" for name, value in self.flow_totals.items()))
         if self.path is not None:
             lines.append(f"{self.frames} frames in {self.path}")
         if self.problems:
@@ -144,17 +154,21 @@ def run(
                 _frame(sim, writer, save, last=True)
             writer.close(finished=finished)
     dumps.finish()
-    table = np.array(rows).reshape(len(rows), len(REPORT_COLUMNS))
+    for emitter, placed, waiting in blocked(sim.model, sim.state):
+        warnings.warn(no_room(emitter, sim.time, placed, waiting), TumbleWarning, stacklevel=3)
+    columns = (*REPORT_COLUMNS, *sim.model.flow.columns)
+    table = np.array(rows).reshape(len(rows), len(columns))
     return RunResult(
         len(rows),
         sim.time,
         time.perf_counter() - start,
         unconverged,
-        {c: table[:, i].copy() for i, c in enumerate(REPORT_COLUMNS)},
+        {c: table[:, i].copy() for i, c in enumerate(columns)},
         save.path if save else None,
         writer.frames if writer else 0,
         tuple(dumps.paths),
         not_unique,
+        sim.flow(),
     )
 
 
@@ -204,7 +218,7 @@ def _open(sim: Simulation, save: Save, resume: bool) -> TrajectoryWriter:
         save.path,
         model=sim.model,
         fields=save.fields,
-        report_columns=REPORT_COLUMNS,
+        report_columns=(*REPORT_COLUMNS, *sim.model.flow.columns),
         attributes={
             "tumble_version": __version__,
             "options": json.dumps(options, default=str),

@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, memory
 from ..backends import cpu
 from ..enums import BodyKind, Integrator
 from ..errors import BlowUpError, OptionsError, TumbleWarning, message
 from ..kernels import jit
 from ..observe.checkpoint import read_checkpoint, write_checkpoint
+from ..observe.clusters import Clusters, by_force, find_clusters, only_one
 from ..options import Save, StepOptions
 from ..scene import rotation
 from ..scene.builder import SceneBuilder
 from ..scene.model import Model, State
+from ..scene.presence import present
 from ..scene.shapes import HalfSpace, Sphere
 from ..solve.apgd import SolverAPGD
 from ..solve.auto import SolverAuto
@@ -108,6 +110,7 @@ class Simulation:
                     "Leave out one of them.",
                 )
             )
+        _check_memory(model)
         self.model, self.options, self.backend = model, options, backend
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = _threads(threads)
@@ -199,6 +202,14 @@ class Simulation:
         """(n, 3) in world axes [rad/s]."""
         return rotation.rotate(self.state.orientation, self.state.spin)
 
+    def present(self) -> np.ndarray:
+        """(n,) bool: bodies that are there, that is neither waiting in an emitter nor taken by a sink."""
+        return present(self.model, self.state)
+
+    def flow(self) -> dict[str, float]:
+        """Totals of emitters, sinks and measuring planes until now: {"NAME.mass_forward": kg, "NAME.placed": ..}."""
+        return dict(zip(self.model.flow.columns, self.state.flow.tolist()))
+
     def get_state(self) -> State:
         """A copy of the whole state; `set_state` brings it back bit for bit."""
         return self.state.copy()
@@ -231,6 +242,7 @@ class Simulation:
             for field, width in (("position", 3), ("orientation", 4), ("velocity", 3), ("spin", 3)):
                 checks.array(f"set_state.state.{field}", getattr(state, field), (n, width), error=OptionsError)
             self._check_joint_state("set_state.state", state)
+            self._check_flow_state("set_state.state", state)
             self.state = state.copy()
         p, q = self.model.user_pose(self.state)
         spin = self.angular_velocities()
@@ -323,6 +335,7 @@ class Simulation:
                 )
             )
         self._check_joint_state(str(path), state)
+        self._check_flow_state(str(path), state)
         self.state = state
         self.last = None
         self.unconverged = int(attributes.get("unconverged", 0))
@@ -335,6 +348,29 @@ class Simulation:
         if self.last is None:
             raise OptionsError(message("Simulation.contact_forces", "needs a step first", "0 steps", "Call step()."))
         return contact_forces(self.model, self.last, self.options.dt)
+
+    def clusters(
+        self, *, gap: float | None = None, force: float | None = None, through_fixed: bool = False
+    ) -> Clusters:
+        """Groups of dynamic bodies that are connected, the largest first.
+
+        gap: bodies nearer than this now [m]; or force: bodies that pressed on each other with more than this in the
+        last step, all their points together [N]. through_fixed: static and kinematic bodies connect those that touch
+        them.
+        """
+        only_one("Simulation.clusters", gap, force)
+        if gap is not None:
+            gap = checks.number("Simulation.clusters.gap", gap, at_least=0.0, unit="m")
+            found = self.contacts(margin=gap)
+            near = found.gap <= gap
+            pair = found.body_a[near], found.body_b[near]
+        else:
+            force = checks.number("Simulation.clusters.force", force, at_least=0.0, unit="N")
+            c = self.contact_forces()
+            pair = by_force(c.body_a, c.body_b, c.normal, c.force, force)
+        through = checks.flag("Simulation.clusters.through_fixed", through_fixed)
+        member = (self.model.body_kind == BodyKind.DYNAMIC) & self.present()
+        return find_clusters(*pair, member, through_others=through)
 
     def dump_problem(self, path: str | Path) -> None:
         """Write the problem of the last step, an HDF5 file that `tumble solve` and `read_problem` take."""
@@ -392,6 +428,19 @@ class Simulation:
                 )
             )
 
+    def _check_flow_state(self, where: str, state: State) -> None:
+        """A state must have the emitters, sinks and measuring planes of the model."""
+        wanted = (len(self.model.initial.presence), len(self.model.initial.flow))
+        if (len(state.presence), len(state.flow)) != wanted:
+            raise OptionsError(
+                message(
+                    where,
+                    f"must have the presence of {wanted[0]} bodies and {wanted[1]} totals of emitters and planes",
+                    (len(state.presence), len(state.flow)),
+                    "Use a state of the same scene.",
+                )
+            )
+
     def _needs_joints(self, where: str) -> None:
         if self._work.joints is None:
             raise OptionsError(message(where, "needs a scene with joints", "none", "Use SceneBuilder.add_joint."))
@@ -424,6 +473,7 @@ class Simulation:
             np.copyto(getattr(k, field), getattr(s, field))
         k.time, k.step, k.memory = s.time, s.step, s.memory
         k.coordinate, k.row_impulse, k.target = s.coordinate, s.row_impulse, s.target
+        k.presence, k.flow = s.presence, s.flow
 
     def _check(self, result: StepResult) -> None:
         report = result.report
@@ -530,6 +580,14 @@ def blow_up(model: Model, failed: State, result: StepResult, limit: float) -> Bl
             "Check forces, masses and overlaps, or shorten dt. The state before this step is kept.",
         )
     )
+
+
+def _check_memory(model: Model) -> None:
+    """Refuse a scene whose state and contacts cannot fit."""
+    dynamic = int((model.body_kind == BodyKind.DYNAMIC).sum())
+    contacts = memory.CONTACTS_A_BODY * dynamic
+    need = memory.run_bytes(model.body_count, model.shape_count, contacts)
+    memory.check("Simulation", need, f"{model.body_count} bodies and about {contacts} contacts")
 
 
 def _threads(threads: int | None) -> int:

@@ -24,8 +24,10 @@ from ..problem.joints import Joints
 from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
+from ..scene.presence import Seen
 from ..solve.base import Solution, Solver
 from ..solve.unique_forces import unique_solution
+from .flow import FlowStep
 from .laws import apply_laws, cohesion_reach, new_stretch
 from .moreau import correct_positions, hold_in_velocity, mean_poses
 from .report import StepReport
@@ -60,6 +62,10 @@ class Workspace:
     def __init__(self, model: Model, backend: ModuleType) -> None:
         n = model.body_count
         self.backend = backend
+        self.seen = Seen(model) if model.flow.changes else None
+        whole, model = model, model if self.seen is None else self.seen.model
+        self.model = model
+        """What the step works with: without the bodies that are absent, where any come or go"""
         self.matrix = np.zeros((n, 9))
         self.inverse_inertia = np.zeros((n, 6))
         self.before = np.zeros((n, 6))
@@ -79,6 +85,7 @@ class Workspace:
         self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
+        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
 
@@ -91,6 +98,9 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
     recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
     moreau = options.integrator == Integrator.MOREAU
     backend, contacts, seconds = work.backend, work.contacts, {}
+    model = work.model
+    if work.seen is not None:
+        work.seen.show(state.presence)
 
     with _Timer(seconds, "predict"):
         _external_forces(model, state, work)
@@ -164,6 +174,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             elastic = new_stretch(model.pair_laws, contacts, impulse, problem.vector("x_new"), h, stretch)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         start = (state.position.copy(), state.orientation.copy()) if moreau else None
+        if work.flow is not None:
+            work.flow.begin(state)
         np.add(work.free, change, out=work.velocity)
         sums = backend.advance(
             model.body_kind,
@@ -196,6 +208,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             work.joints.finish(state, state.coordinate, work.velocity, h)
         state.step += 1
         state.time += h
+        came = work.flow.end(state) if work.flow is not None else (0.0, 0.0)
 
     r = solution.residuals
     potential = float(sums[3]) + lifted
@@ -212,8 +225,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         certificate_energy=r.certificate_energy,
         certificate_shift=r.certificate_shift,
         objective=r.objective,
-        kinetic_energy=float(sums[1]),
-        potential_energy=potential,
+        kinetic_energy=float(sums[1]) + came[0],
+        potential_energy=potential + came[1],
         elastic_energy=elastic,
         work_normal=work_normal,
         work_friction=work_friction,
@@ -221,6 +234,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         work_driven=work_driven,
         work_joints=work_joints,
         motor_power=work_motors / h,
+        energy_flow=sum(came),
         energy_defect=float(defect),
         joint_drift=work.joints.drift if work.joints else 0.0,
         joint_drift_before=work.joints.drift_before if work.joints else 0.0,
@@ -238,6 +252,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         solver=solution.solver,
         status=solution.status,
         seconds=seconds,
+        flow=dict(zip(model.flow.columns, state.flow.tolist())),
     )
     return StepResult(report, contacts, problem, solution, impulse, int(sums[6]), float(sums[7]))
 

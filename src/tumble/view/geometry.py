@@ -53,17 +53,18 @@ class Shapes:
         return self.kind != ShapeKind.HALF_SPACE
 
 
-def world_shapes(model: Any, position: Any, orientation: Any) -> Shapes:
-    """All shapes of bodies at position (n, 3) [m] and orientation (n, 4)."""
+def world_shapes(model: Any, position: Any, orientation: Any, present: Any = None) -> Shapes:
+    """All shapes of bodies at position (n, 3) [m] and orientation (n, 4), or of those in `present` (n,) bool."""
     count = len(model.body_kind)
     position = checks.array("render.position", position, (count, 3), error=OptionsError)
     orientation = checks.quaternions("render.orientation", orientation, count, error=OptionsError)
     place = position + rotation.rotate(orientation, model.body_center)
     axes = rotation.multiply(orientation, model.body_axes)
-    body, kind = np.asarray(model.shape_body), np.asarray(model.shape_kind)
-    parameters, entry = np.asarray(model.shape_parameters, float), np.asarray(model.shape_geometry)
-    origin = place[body] + rotation.rotate(axes[body], model.shape_position)
-    turn = rotation.matrix(rotation.multiply(axes[body], model.shape_orientation))
+    here = slice(None) if present is None else np.asarray(present, bool)[model.shape_body]
+    body, kind = np.asarray(model.shape_body)[here], np.asarray(model.shape_kind)[here]
+    parameters, entry = np.asarray(model.shape_parameters, float)[here], np.asarray(model.shape_geometry)[here]
+    origin = place[body] + rotation.rotate(axes[body], model.shape_position[here])
+    turn = rotation.matrix(rotation.multiply(axes[body], model.shape_orientation[here]))
     low, high = _boxes(kind, parameters, entry, model.geometry)
     half = (high - low) / 2
     moves = np.asarray(model.body_kind)[body] == BodyKind.DYNAMIC

@@ -31,15 +31,17 @@ def render(
     camera: Camera | None = None,
     path: str | Path | None = None,
     color_by: Any = None,
+    present: Any = None,
 ) -> np.ndarray:
     """A picture (height, width, 3) uint8 of bodies at position (n, 3) [m] and orientation (n, 4).
 
     model_like: a `Model` or the `model` of a `Trajectory`. size: width and height [pixels]. camera: None frames
     the dynamic bodies. path: a PNG file to write. color_by: a number for each body (n,), drawn from blue (least)
-    to red. Walls between the camera and the bodies are drawn as glass.
+    to red. present: (n,) bool, bodies to draw (None: all; `Simulation.present()`). Walls between the camera and the
+    bodies are drawn as glass.
     """
     width, height = (checks.integer("render.size", s, at_least=1) for s in size)
-    shapes = world_shapes(model_like, position, orientation)
+    shapes = world_shapes(model_like, position, orientation, present)
     camera = camera or fit_camera(shapes, (width, height))
     view = View(camera, (2 * width, 2 * height))
     focus = focus_ball(shapes)
@@ -65,6 +67,8 @@ def render(
     return image
 
 
-def auto_camera(model_like: Any, position: Any, orientation: Any, *, size: tuple[int, int] = (960, 720)) -> Camera:
-    """A raised three-quarter view that holds the dynamic bodies."""
-    return fit_camera(world_shapes(model_like, position, orientation), size)
+def auto_camera(
+    model_like: Any, position: Any, orientation: Any, *, size: tuple[int, int] = (960, 720), present: Any = None
+) -> Camera:
+    """A raised three-quarter view that holds the dynamic bodies (those in `present` (n,), where given)."""
+    return fit_camera(world_shapes(model_like, position, orientation, present), size)

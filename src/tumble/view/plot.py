@@ -1,4 +1,4 @@
-"""One figure about a run: energies, contacts, iterations, residual and overlap over time."""
+"""One figure about a run: energies, contacts, iterations, residual, overlap and what passed planes over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ PANELS: tuple[tuple[str, bool, dict[str, str]], ...] = (
     ("largest overlap [m]", False, {"largest_overlap": "largest overlap"}),
 )
 """Label of the axis, whether it is logarithmic, and the columns with their names in the legend."""
-COLORS = ("#2a6f97", "#e76f51")
+COLORS = ("#2a6f97", "#e76f51", "#2a9d8f", "#8f7cb0", "#e9c46a", "#6c757d")
+FORWARD = ".mass_forward"
 
 
 def plot_reports(reports: Mapping[str, np.ndarray], path: str | Path, *, title: str = "") -> None:
@@ -28,7 +29,8 @@ def plot_reports(reports: Mapping[str, np.ndarray], path: str | Path, *, title: 
     from matplotlib.figure import Figure
 
     panels = [(label, log, {c: n for c, n in columns.items() if c in reports}) for label, log, columns in PANELS]
-    panels = [panel for panel in panels if panel[2]]
+    planes = {c: c.removesuffix(FORWARD) for c in reports if c.endswith(FORWARD)}
+    panels = [panel for panel in (*panels, ("passed forward [kg]", False, planes)) if panel[2]]
     if "time" not in reports or not panels:
         raise OptionsError(
             message(
@@ -50,7 +52,7 @@ def plot_reports(reports: Mapping[str, np.ndarray], path: str | Path, *, title: 
             axis.plot(time, values, color=color, linewidth=1.2, label=name)
         if log and any(np.any(np.asarray(reports[c], float) > 0.0) for c in columns):
             axis.set_yscale("log")
-        if len(columns) > 1:
+        if len(columns) > 1 or columns == planes:
             axis.legend(frameon=False, fontsize=8, loc="best")
         axis.set_ylabel(label, fontsize=9)
         axis.tick_params(labelsize=8)

@@ -1,0 +1,165 @@
+"""Bodies that come, go and pass: emitters, sinks and measuring planes at the end of each step."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..collide.broadphase import PairSearch
+from ..collide.narrowphase import ContactSearch
+from ..enums import BodyKind, Presence
+from ..errors import SceneError, TumbleWarning, message
+from ..scene import rotation
+from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter
+from ..scene.model import Model, State
+from ..scene.presence import Seen
+from .room import Room
+
+__all__ = ["FlowStep", "blocked", "no_room"]
+
+PATIENCE = 1000
+"""Steps without a free place after which an emitter says so."""
+LAG = 0.1
+"""An emitter that is late by more than this part of its time says so at the end of a run."""
+
+
+class FlowStep:
+    """Scratch of a model's flow. `begin` and `end` frame the part of a step that moves the bodies."""
+
+    def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch) -> None:
+        self._model, self._flow, self._seen = model, model.flow, seen
+        self._room = Room(model, seen, pairs, narrow) if model.flow.emitters else None
+        self._dynamic = model.body_kind == BodyKind.DYNAMIC
+        self._removable = self._dynamic.copy()
+        self._removable[model.flow.keep] = False
+        self._mass = model.body_mass
+        self._height: list[np.ndarray] = []
+        self._before: np.ndarray | None = None
+        self._since = [-1] * len(model.flow.emitters)
+        """Step since which an emitter has found no place, -1: it has not been blocked"""
+
+    def begin(self, state: State) -> None:
+        """Before positions change."""
+        if self._flow.planes:
+            self._before = state.position.copy()
+
+    def end(self, state: State) -> tuple[float, float]:
+        """Count, take out, let in; returns the kinetic and potential energy that came in (negative: left) [J].
+
+        `State.presence` and `State.flow` are replaced, not written into: the state before the step keeps its own.
+        """
+        flow, total, at = self._flow, state.flow.copy(), 0
+        came, went = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        at += len(flow.emitters) * len(EMITTER_COLUMNS) + len(flow.sinks) * len(SINK_COLUMNS)
+        for plane in flow.planes:
+            total[at : at + len(PLANE_COLUMNS)] += self._crossed(plane, state)
+            at += len(PLANE_COLUMNS)
+        energy = np.zeros(2)
+        if flow.changes:
+            used = state.presence
+            went = self._remove(state, total)
+            energy -= self._energy(state, went)
+            state.velocity[went], state.spin[went] = 0.0, 0.0
+            came = self._emit(state, total)
+            energy += self._energy(state, came)
+            if self._room is not None:
+                self._seen.show(used)  # what the step just taken worked with, for those who ask about it
+        state.flow = total
+        return float(energy[0]), float(energy[1])
+
+    def _crossed(self, plane, state: State) -> tuple[float, float, float, float]:
+        """Bodies and masses that crossed a plane in this step, forward and backward."""
+        here = self._dynamic if not len(state.presence) else self._dynamic & (state.presence == Presence.PRESENT)
+        before, after = plane.height(self._before), plane.height(state.position)
+        out = []
+        for old, new in ((before < 0.0, after >= 0.0), (before >= 0.0, after < 0.0)):
+            k = np.flatnonzero(here & old & new)
+            part = (before[k] / (before[k] - after[k]))[:, None]
+            k = k[plane.holds(self._before[k] + part * (state.position[k] - self._before[k]))]
+            out.append((float(len(k)), float(self._mass[k].sum())))
+        (forward, mass_forward), (backward, mass_backward) = out
+        return forward, backward, mass_forward, mass_backward
+
+    def _remove(self, state: State, total: np.ndarray) -> np.ndarray:
+        """Bodies that sinks take, each by the first sink that wants it."""
+        gone = []
+        presence = state.presence
+        for i, sink in enumerate(self._flow.sinks):
+            k = np.flatnonzero(self._removable & (presence == Presence.PRESENT) & sink.takes(state.position))
+            at = len(self._flow.emitters) * len(EMITTER_COLUMNS) + i * len(SINK_COLUMNS)
+            total[at] += len(k)
+            total[at + 1] += self._mass[k].sum()
+            if k.size:
+                presence = presence.copy()
+                presence[k] = Presence.REMOVED
+                gone.append(k)
+        state.presence = presence
+        return np.concatenate(gone) if gone else np.zeros(0, np.int64)
+
+    def _emit(self, state: State, total: np.ndarray) -> np.ndarray:
+        """Bodies that emitters let in."""
+        new = []
+        for i, e in enumerate(self._flow.emitters):
+            due = e.due(state.time)
+            waiting = e.first + np.flatnonzero(state.presence[e.first : e.first + due] == Presence.WAITING)
+            placed = self._room.place(e, i, state, waiting) if waiting.size else waiting
+            if placed.size:
+                state.presence = state.presence.copy()
+                state.presence[placed] = Presence.PRESENT
+                state.velocity[placed] = e.velocity
+                state.spin[placed] = rotation.rotate(
+                    rotation.conjugate(state.orientation[placed]), np.tile(e.angular_velocity, (len(placed), 1))
+                )
+                new.append(placed)
+            at = i * len(EMITTER_COLUMNS)
+            total[at] += len(placed)
+            total[at + 1] += self._mass[placed].sum()
+            total[at + 2] = len(waiting) - len(placed)
+            self._watch(i, e, state, int(total[at]), int(total[at + 2]), len(placed))
+        return np.concatenate(new) if new else np.zeros(0, np.int64)
+
+    def _watch(self, i: int, e: Emitter, state: State, placed: int, waiting: int, now: int) -> None:
+        """Say when an emitter finds no room for long, and refuse one that never will."""
+        if now or not waiting:
+            self._since[i] = -1
+            return
+        if self._since[i] == -1:
+            self._since[i] = state.step
+            if placed == 0 and self._room.hopeless(e, i, state):
+                raise SceneError(
+                    message(
+                        f"emitter '{e.name}' at t = {state.time:g} s",
+                        "its region must have room for a body beside the static bodies",
+                        f"placed {placed} of {e.count} bodies",
+                        "Move or enlarge the region, or use smaller bodies.",
+                    )
+                )
+        if state.step - self._since[i] == PATIENCE:
+            warnings.warn(no_room(e, state.time, placed, waiting), TumbleWarning, stacklevel=6)
+
+    def _energy(self, state: State, bodies: np.ndarray) -> np.ndarray:
+        """Kinetic and potential energy of some bodies (2,) [J]."""
+        m, inertia = self._mass[bodies], self._model.body_inertia[bodies]
+        kinetic = 0.5 * (m @ (state.velocity[bodies] ** 2).sum(axis=1) + (inertia * state.spin[bodies] ** 2).sum())
+        return np.array([kinetic, -(m @ (state.position[bodies] @ self._model.gravity))])
+
+
+def blocked(model: Model, state: State) -> list[tuple[Emitter, int, int]]:
+    """Emitters that are late because bodies found no room: how many each placed, and how many wait."""
+    out = []
+    for i, e in enumerate(model.flow.emitters):
+        placed, _, waiting = state.flow[i * len(EMITTER_COLUMNS) : (i + 1) * len(EMITTER_COLUMNS)]
+        if placed < e.due(state.time - LAG * (state.time - e.start)):
+            out.append((e, int(placed), int(waiting)))
+    return out
+
+
+def no_room(e: Emitter, time: float, placed: int, waiting: int) -> str:
+    """The words for an emitter that is blocked."""
+    return message(
+        f"emitter '{e.name}' at t = {time:g} s",
+        "bodies that are due must find room",
+        f"placed {placed} of {placed + waiting} due, {waiting} wait",
+        "Lower the rate, enlarge the region, or give the bodies a velocity that takes them away.",
+    )
