@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "BlowUpError",
+    "ExpectationError",
     "ExperimentError",
     "FileError",
     "OptionsError",
@@ -37,6 +38,10 @@ class FileError(TumbleError):
 
 class ExperimentError(TumbleError):
     """An unknown experiment, or a setting that the experiment does not have."""
+
+
+class ExpectationError(TumbleError):
+    """A strict experiment ended with a result other than it should have shown. Exit code 3."""
 
 
 class BlowUpError(TumbleError):
