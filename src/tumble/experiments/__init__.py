@@ -31,6 +31,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "pressure",
         "particle",
         "painleve",
+        "hopper",
+        "crater",
+        "brazil-nut",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
