@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import tumble as tb
 
+from ..errors import FileError, message
+
 PITCH = 2.2
 """Distance of the columns and layers at the start [mean radii]."""
 JITTER = 0.05
 """Each grain starts at most this far from its place in every direction [mean radii], so that no crystal forms."""
+
+
+class Bed(NamedTuple):
+    """Grains at some moment."""
+
+    radius: np.ndarray
+    """(n,) [m]"""
+    position: np.ndarray
+    """(n, 3) [m]"""
+    velocity: np.ndarray
+    """(n, 3) [m/s]"""
+    spin: np.ndarray
+    """(n, 3) [rad/s]"""
+
+
+def bed_of(sim: tb.Simulation, radius: np.ndarray) -> Bed:
+    """The grains (n of them) of a scene with one other body, the first."""
+    return Bed(radius, sim.positions()[1:], sim.velocities()[1:], sim.angular_velocities()[1:])
+
+
+def keep_bed(path: Path, key: str, settle: Callable[[], tuple[Bed, dict[str, float]]]) -> tuple[Bed, dict[str, float]]:
+    """A settled bed and its metrics, taken from the file if that holds the one of the same key, else made and written.
+
+    A long experiment that was interrupted does not settle again. key: all that the bed depends on, in words.
+    """
+    key = f"tumble {tb.__version__} {key}"
+    if path.exists():
+        with np.load(path) as stored:
+            if str(stored["key"]) == key:
+                names = [str(name) for name in stored["names"]]
+                return Bed(*(stored[f] for f in Bed._fields)), dict(zip(names, stored["values"].tolist()))
+    bed, metrics = settle()
+    try:
+        np.savez(path, key=key, names=list(metrics), values=list(metrics.values()), **bed._asdict())
+    except OSError as cause:
+        raise FileError(message(str(path), "must be writable", cause, "Check the folder.")) from cause
+    return bed, metrics
 
 
 def radii_of(count: int, radius: float, spread: float, seed: int) -> np.ndarray:
