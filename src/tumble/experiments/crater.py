@@ -59,14 +59,15 @@ class Settings(BaseSettings):
     )
     repose: float = setting(21.0, "angle of repose of the grains", unit="degrees", above=0.0, at_most=80.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
-    dt: float = setting(1e-4, "time step of the drops", unit="s", quick=2e-4, above=0.0)
+    dt: float = setting(1e-4, "time step of the drops", unit="s", quick=4e-4, above=0.0)
     duration: float = setting(0.6, "most simulated time of a drop", unit="s", above=0.0)
-    settling_dt: float = setting(2e-4, "time step of the settling", unit="s", above=0.0)
+    settling_dt: float = setting(2e-4, "time step of the settling", unit="s", quick=5e-4, above=0.0)
     settling: float = setting(1.5, "most simulated time of the settling", unit="s", above=0.0)
     still: float = setting(1e-3, "slower than this is at rest", unit="m/s", above=0.0)
     still_time: float = setting(0.005, "for this time", unit="s", above=0.0)
     seed: int = setting(0, "of jitter and radii", at_least=0)
     tolerance: float = setting(1e-3, "of the solver: natural map", at_least=0.0)
+    settling_tolerance: float = setting(1e-3, "of the solver while the grains settle", quick=3e-4, at_least=0.0)
     max_iterations: int = setting(100, "of the solver", at_least=1)
 
     def at_scale(self, scale: float, where: str) -> Settings:
@@ -210,8 +211,8 @@ class Stillness:
         return self._since is not None
 
 
-def _solver(s: Settings) -> tb.SolverAPGD:
-    return tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations)
+def _solver(s: Settings, tolerance: float) -> tb.SolverAPGD:
+    return tb.SolverAPGD(tolerance=tolerance, max_iterations=s.max_iterations)
 
 
 def settle(s: Settings, job: Job) -> tuple[Bed, dict[str, float]]:
@@ -223,7 +224,7 @@ def settle(s: Settings, job: Job) -> tuple[Bed, dict[str, float]]:
         observe=lambda *_: None,
         stop=Stillness(s, lambda sim: mean_speed(sim.state.velocity[1:])),
         options=tb.StepOptions(dt=s.settling_dt),
-        solver=_solver(s),
+        solver=_solver(s, s.settling_tolerance),
     )
     found = {
         "settled_speed": mean_speed(sim.state.velocity[1:]),
@@ -253,7 +254,7 @@ def drop(s: Settings, job: Job, bed: Bed, density: float, height: float, *, pict
         observe=observe,
         stop=still,
         options=tb.StepOptions(dt=s.dt),
-        solver=_solver(s),
+        solver=_solver(s, s.tolerance),
     )
     picture = None
     if pictured:
@@ -264,7 +265,7 @@ def drop(s: Settings, job: Job, bed: Bed, density: float, height: float, *, pict
 
 def run(s: Settings, job: Job) -> dict[str, float]:
     """Settle one bed, then drop every ball from every height on it."""
-    unsettled = dict(ball_densities=(), heights=(), ball_diameter=1.0, repose=1.0, dt=1.0, duration=1.0)
+    unsettled = dict(ball_densities=(), heights=(), ball_diameter=1.0, repose=1.0, dt=1.0, duration=1.0, tolerance=1.0)
     bed, metrics = grains.keep_bed(job.out / "settled.npz", str(replace(s, **unsettled)), lambda: settle(s, job))
     zero, lower = (level(bed.position, bed.radius, s.side, width * s.diameter) for width in (COLUMN, NARROW))
     packing = packing_of(bed)
