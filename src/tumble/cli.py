@@ -1,4 +1,5 @@
-"""The command line. Exit codes: 0 success, 2 bad input, 3 not converged (strict run, solve), 130 interrupted.
+"""The command line. Exit codes: 0 success, 2 bad input, 130 interrupted, 3 not converged (solve, strict run) or an
+expectation missed (strict experiment).
 
 Commands import what they need when they run, so that `tumble --help` is quick.
 """
@@ -18,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from . import checks
-from .errors import FileError, OptionsError, TumbleError, TumbleWarning, message
+from .errors import ExpectationError, FileError, OptionsError, TumbleError, TumbleWarning, message
 from .version import __version__
 
 __all__ = ["app", "main"]
@@ -76,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TumbleError as mistake:
         from .sim.run import NotConvergedError
 
-        return _fail(str(mistake), NOT_CONVERGED if isinstance(mistake, NotConvergedError) else BAD_INPUT)
+        missed = isinstance(mistake, (NotConvergedError, ExpectationError))
+        return _fail(str(mistake), NOT_CONVERGED if missed else BAD_INPUT)
     except Interrupted as stop:
         print(f"tumble: interrupted{stop}", file=sys.stderr)
         return INTERRUPTED
@@ -244,13 +246,17 @@ def info(
 def experiment(
     name: Annotated[str | None, typer.Argument(help="Name of the experiment.", show_default=False)] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments, or one's settings.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version that takes seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version: seconds, minutes for large ones.")] = False,
+    scale: Annotated[float | None, _option("Part of the full number of bodies (large experiments).", **NUMBER)] = None,
     out: Annotated[Path | None, _option("Folder for the results (default: tumble-experiments/NAME).")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be given more than once."),
     ] = None,
-    strict: Strict = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit code 3 where a step does not converge or an expectation is missed."),
+    ] = False,
     threads: Threads = None,
 ) -> None:
     """Run a published experiment and compare with its numbers."""
@@ -267,7 +273,14 @@ def experiment(
     folder, start = Path("tumble-experiments") / name if out is None else out, time.time()
     with _interruptible(f"; what was computed is in {folder}"):
         metrics = experiments.run_experiment(
-            name, out=folder, quick=quick, settings=chosen, threads=threads, progress=None, strict=strict
+            name,
+            out=folder,
+            quick=quick,
+            scale=scale,
+            settings=chosen,
+            threads=threads,
+            progress=None,
+            strict=strict,
         )
     _table(name, ("metric", "value"), _flat(metrics))
     for file in sorted(folder.iterdir()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "BlowUpError",
+    "ExpectationError",
     "ExperimentError",
     "FileError",
     "MemoryLimitError",
@@ -42,6 +43,10 @@ class MemoryLimitError(TumbleError):
 
 class ExperimentError(TumbleError):
     """An unknown experiment, or a setting that the experiment does not have."""
+
+
+class ExpectationError(TumbleError):
+    """A strict experiment ended with a result other than it should have shown. Exit code 3."""
 
 
 class BlowUpError(TumbleError):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..checks import nearest
-from ..errors import ExperimentError, FileError, message
-from .base import Experiment, Job, SettingInfo, make_settings
+from ..errors import ExpectationError, ExperimentError, FileError, TumbleWarning, message
+from .base import OK, Experiment, Job, SettingInfo, make_settings
 
 __all__ = ["EXPERIMENTS", "Experiment", "describe", "run_experiment"]
 
@@ -30,6 +31,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "pressure",
         "particle",
         "painleve",
+        "hopper",
+        "crater",
+        "brazil-nut",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
@@ -45,6 +49,7 @@ def run_experiment(
     *,
     out: Path | str,
     quick: bool = False,
+    scale: float | None = None,
     settings: Mapping[str, object] | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -52,14 +57,16 @@ def run_experiment(
 ) -> dict[str, float]:
     """Run an experiment and return its metrics, which are also in `out`/metrics.json, next to the figures.
 
-    quick: the small version. settings: values in place of the defaults, as numbers or as text ("0.0025,0.01").
+    quick: the small version. scale: of large experiments, this part of the full version's bodies (1: all).
+    settings: values in place of the defaults, as numbers or as text ("0.0025,0.01").
     threads and progress go to the simulations. strict: a step that does not converge raises NotConvergedError.
-    A metric whose event did not take place, such as a ball that does not roll yet, is left out.
+    A metric whose event did not take place, such as a ball that does not roll yet, is left out. A metric ending in
+    `_ok` is 1 where an expectation is met; one that is 0 gives a warning, or ExpectationError where strict.
     """
     if name not in EXPERIMENTS:
         raise ExperimentError(message("experiment", "must be a known one", repr(name), nearest(name, EXPERIMENTS)))
     module = EXPERIMENTS[name].module
-    values = make_settings(name, module.Settings, quick=quick, given=settings or {})
+    values = make_settings(name, module.Settings, quick=quick, given=settings or {}, scale=scale)
     job = Job(out=Path(out), threads=threads, progress=progress, strict=strict)
     try:
         job.out.mkdir(parents=True, exist_ok=True)
@@ -74,4 +81,12 @@ def run_experiment(
                 )
             )
     (job.out / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n", encoding="utf-8")
+    missed = [key.removesuffix(OK) for key, value in metrics.items() if key.endswith(OK) and not value]
+    if missed:
+        words = message(
+            f"experiment {name}", "must meet its expectations", "missed: " + ", ".join(missed), f"See {job.out}."
+        )
+        if strict:
+            raise ExpectationError(words)
+        warnings.warn(words, TumbleWarning, stacklevel=2)
     return metrics

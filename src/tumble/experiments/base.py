@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -57,6 +57,12 @@ class Settings:
     def check(self, where: str) -> None:
         """Rules that concern more than one setting; `where` names the experiment."""
 
+    def at_scale(self, scale: float, where: str) -> Settings:
+        """These full settings with `scale` times as many bodies, for `--scale`; large experiments override it."""
+        raise ExperimentError(
+            message(f"{where}: scale", "this experiment has one size only", scale, "Leave --scale out, or use --quick.")
+        )
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -83,8 +89,10 @@ class Experiment:
         ]
 
 
-def make_settings(name: str, kind: type[Settings], *, quick: bool, given: Mapping[str, object]) -> Settings:
-    """Defaults, overridden by what is given, checked."""
+def make_settings(
+    name: str, kind: type[Settings], *, quick: bool, given: Mapping[str, object], scale: float | None = None
+) -> Settings:
+    """Defaults (of the full version, of the quick one, or at a scale), overridden by what is given, checked."""
     known = {f.name: f for f in fields(kind)}
     for key in given:
         if key not in known:
@@ -92,6 +100,13 @@ def make_settings(name: str, kind: type[Settings], *, quick: bool, given: Mappin
                 message(f"experiment {name}", "unknown setting", repr(key), checks.nearest(key, known))
             )
     values = {f.name: f.metadata["quick"] if quick else f.default for f in known.values()}
+    if scale is not None:
+        where = f"experiment {name}"
+        checks.number(f"{where}: scale", scale, above=0.0, error=ExperimentError)
+        if quick:
+            raise ExperimentError(message(f"{where}: scale", "does not go with --quick", scale, "Give one of the two."))
+        sized = kind(**values).at_scale(scale, where)
+        values = {key: getattr(sized, key) for key in values}
     for key, value in given.items():
         values[key] = _value(f"experiment {name}: {key}", value, known[key].default, known[key].metadata)
     settings = kind(**values)
@@ -148,10 +163,25 @@ class Job:
     progress: bool | None
     strict: bool
 
-    def simulate(self, model: Model, *, until: float, observe: Observer, **rest: Any) -> tuple[Simulation, RunResult]:
-        """Run a model to the time `until` [s]; the observer is called after every step. rest: options and solver."""
+    def simulate(
+        self,
+        model: Model,
+        *,
+        until: float,
+        observe: Observer,
+        stop: Callable[[Simulation], bool] | None = None,
+        **rest: Any,
+    ) -> tuple[Simulation, RunResult]:
+        """Run a model to the time `until` [s]; the observer is called after every step.
+
+        stop: asked after every step; the run ends where it says so. rest: options and solver.
+        """
         sim = ObservedSimulation(model, observe=observe, threads=self.threads, **rest)
-        return sim, sim.run(until=until, progress=self.progress, strict=self.strict)
+        return sim, sim.run(until=until, progress=self.progress, strict=self.strict, stop=stop)
+
+    def lenient(self) -> Job:
+        """This job where steps may be cut short: for experiments that cap the iterations on purpose and count them."""
+        return replace(self, strict=False)
 
     @contextmanager
     def threaded(self) -> Iterator[None]:
@@ -194,6 +224,15 @@ def track_body(job: Job, model: Model, body: int, *, until: float, **rest: Any) 
 
 
 # ---------------------------------------------------------------------- metrics
+
+
+OK = "_ok"
+"""Ending of metrics that are 1 where an expectation is met and 0 where it is missed."""
+
+
+def expect(**met: bool) -> dict[str, float]:
+    """Expectations as metrics: `expect(rises=True)` gives {"rises_ok": 1.0}."""
+    return {name + OK: float(value) for name, value in met.items()}
 
 
 def lasting(condition: np.ndarray) -> int | None:

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,7 @@ def run(
     strict: bool,
     resume: bool,
     dump_problems: Sequence[int] = (),
+    stop: Callable[[Simulation], bool] | None = None,
 ) -> RunResult:
     """See `Simulation.run`."""
     checks.number("Simulation.run.until", until, at_least=0.0, unit="s")
@@ -126,6 +127,8 @@ def run(
                 rows.append(report_row(report))
                 unconverged += not report.converged
                 not_unique += sim.options.unique_forces and not report.unique_forces
+                if stop is not None and stop(sim):
+                    target = sim.state.step
                 if writer is not None:
                     writer.append_report(rows[-1])
                     if sim.state.step % save.every == 0 or sim.state.step == target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -167,16 +167,24 @@ class Simulation:
         strict: bool = False,
         resume: bool = False,
         dump_problems: Sequence[int] = (),
+        stop: Callable[[Simulation], bool] | None = None,
     ) -> RunResult:
         """Step to the time `until` [s].
 
         save: record a trajectory. progress: show a bar (None: if the terminal can). strict: raise at the first step
         that does not converge. resume: go on with the file and checkpoint of `save` instead of starting them anew.
         dump_problems: numbers of steps (the first is 1) whose problems are written beside the trajectory, as those of
-        the first ten steps that do not converge are anyway.
+        the first ten steps that do not converge are anyway. stop: asked after every step, true ends the run.
         """
         return run(
-            self, until=until, save=save, progress=progress, strict=strict, resume=resume, dump_problems=dump_problems
+            self,
+            until=until,
+            save=save,
+            progress=progress,
+            strict=strict,
+            resume=resume,
+            dump_problems=dump_problems,
+            stop=stop,
         )
 
     # ------------------------------------------------------------------ state
