@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..checks import nearest
+from ..enums import BodyKind
 from ..errors import FileError, message
 from ..scene import rotation
 from ..scene.model import Model, State
 from .checkpoint import Attribute, plain, replacing
+from .clusters import Clusters, by_force, find_clusters, only_one
 from .layout import (
     BODY_FIELDS,
     CHUNK_BYTES,
@@ -248,6 +251,25 @@ class Trajectory:
             index = self._frame(frame)
             rows = slice(self._end("contact_end", index), self._end("contact_end", index + 1))
             return {name: self._file[f"contacts/{name}"][rows] for name in CONTACT_COLUMNS}
+
+    def clusters(
+        self, frame: int, *, gap: float | None = None, force: float | None = None, through_fixed: bool = False
+    ) -> Clusters:
+        """As `Simulation.clusters`, from the contacts of one frame.
+
+        Only contacts that were recorded can connect: those within the margin of the step that led to the frame, with
+        their gaps as it began.
+        """
+        only_one("Trajectory.clusters", gap, force)
+        c = self.contacts(frame)
+        if gap is not None:
+            near = c["gap"] <= checks.number("Trajectory.clusters.gap", gap, unit="m")
+            pair = c["body_a"][near], c["body_b"][near]
+        else:
+            least = checks.number("Trajectory.clusters.force", force, at_least=0.0, unit="N")
+            pair = by_force(c["body_a"], c["body_b"], c["normal"], c["force"], least)
+        through = checks.flag("Trajectory.clusters.through_fixed", through_fixed)
+        return find_clusters(*pair, self.model.body_kind == BodyKind.DYNAMIC, through_others=through)
 
     def joints(self, name: str) -> np.ndarray:
         """joint_force, joint_torque (frames, e, 3), joint_value, joint_speed, joint_effort or joint_power (frames, e).

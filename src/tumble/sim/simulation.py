@@ -18,6 +18,7 @@ from ..enums import BodyKind, Integrator
 from ..errors import BlowUpError, OptionsError, TumbleWarning, message
 from ..kernels import jit
 from ..observe.checkpoint import read_checkpoint, write_checkpoint
+from ..observe.clusters import Clusters, by_force, find_clusters, only_one
 from ..options import Save, StepOptions
 from ..scene import rotation
 from ..scene.builder import SceneBuilder
@@ -325,6 +326,28 @@ class Simulation:
         if self.last is None:
             raise OptionsError(message("Simulation.contact_forces", "needs a step first", "0 steps", "Call step()."))
         return contact_forces(self.model, self.last, self.options.dt)
+
+    def clusters(
+        self, *, gap: float | None = None, force: float | None = None, through_fixed: bool = False
+    ) -> Clusters:
+        """Groups of dynamic bodies that are connected, the largest first.
+
+        gap: bodies nearer than this now [m]; or force: bodies that pressed on each other with more than this in the
+        last step, all their points together [N]. through_fixed: static and kinematic bodies connect those that touch
+        them.
+        """
+        only_one("Simulation.clusters", gap, force)
+        if gap is not None:
+            gap = checks.number("Simulation.clusters.gap", gap, at_least=0.0, unit="m")
+            found = self.contacts(margin=gap)
+            near = found.gap <= gap
+            pair = found.body_a[near], found.body_b[near]
+        else:
+            force = checks.number("Simulation.clusters.force", force, at_least=0.0, unit="N")
+            c = self.contact_forces()
+            pair = by_force(c.body_a, c.body_b, c.normal, c.force, force)
+        through = checks.flag("Simulation.clusters.through_fixed", through_fixed)
+        return find_clusters(*pair, self.model.body_kind == BodyKind.DYNAMIC, through_others=through)
 
     def dump_problem(self, path: str | Path) -> None:
         """Write the problem of the last step, an HDF5 file that `tumble solve` and `read_problem` take."""
