@@ -31,6 +31,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         "pressure",
         "particle",
         "painleve",
+        "snow",
+        "brittle",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
