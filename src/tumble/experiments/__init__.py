@@ -33,6 +33,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "painleve",
         "snow",
         "brittle",
+        "mixer",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""

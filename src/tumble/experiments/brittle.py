@@ -39,7 +39,7 @@ def hit(s: Settings, job: Job, ball: Ball, cohesion: float) -> Throw:
         scene.add_static(tb.HalfSpace((-1.0, 0.0, 0.0), 0.0), material=material, name="wall")
 
     nearest = float((ball.position[:, 0] + ball.radius).max())
-    far = 8.0 * s.ball_radius
+    far = 13.0 * s.ball_radius
     return throw(
         s,
         job,

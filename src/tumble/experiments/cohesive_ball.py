@@ -238,7 +238,7 @@ def draw(name: str, title: str, throws: dict[tuple[float, int], Throw], job: Job
     pictures = [
         (f"{c:g} N: {throws[c, 0].metrics['clusters']:.0f} clusters", throws[c, 0].picture) for c in cohesions
     ]
-    draw_pictures(job.out / f"{name}_scene.png", pictures, title=f"{title} (red: in a large cluster, blue: alone)")
+    draw_pictures(job.out / f"{name}_scene.png", pictures, title=f"{title} (colour: size of the cluster)")
 
 
 def _nothing(_: tb.Simulation, __: StepReport) -> None:
