@@ -34,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "snow",
         "brittle",
         "mixer",
+        "bulldozer",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""

@@ -10,7 +10,7 @@ import tumble as tb
 
 from ..view.picture import Camera
 from .base import Job, expect, setting
-from .cohesive_ball import Ball, BallSettings, Throw, draw, pack, summary, throw
+from .cohesive_ball import Ball, BallSettings, Throw, draw, study, throw
 
 PIECES = 5
 """At least so many clusters are shattered."""
@@ -56,13 +56,8 @@ def hit(s: Settings, job: Job, ball: Ball, cohesion: float) -> Throw:
 
 def run(s: Settings, job: Job) -> dict[str, float]:
     """Every cohesion with every ball."""
-    job, throws, packings = job.lenient(), {}, []
-    for seed in range(s.seeds):
-        ball = pack(s, job, seed)
-        packings.append(ball.metrics)
-        for cohesion in s.cohesions:
-            throws[cohesion, seed] = hit(s, job, ball, cohesion)
-    metrics = {key: float(np.mean([p[key] for p in packings])) for key in packings[0]} | summary(throws)
+    job = job.lenient()
+    throws, metrics = study(s, job, s.cohesions, lambda ball, cohesion: hit(s, job, ball, cohesion))
     draw("brittle", f"{s.spheres} spheres hit a wall at {s.speed:g} m/s, {s.duration:g} s later", throws, job)
     if len(s.cohesions) > 1:
         least, most = s.cohesions[0], s.cohesions[-1]

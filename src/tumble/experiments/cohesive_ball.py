@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,10 +13,10 @@ import numpy as np
 import tumble as tb
 
 from ..errors import ExperimentError, message
-from ..sim.report import StepReport
 from ..view.picture import Camera, render
 from .base import Job, Settings, setting
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
+from .settled import nothing
 
 PITCH = 2.25
 """Distance of the grid points from which the packing starts [radii]."""
@@ -83,11 +84,6 @@ class Ball:
     metrics: dict[str, float]
     """About the packing"""
 
-    @property
-    def reach(self) -> np.ndarray:
-        """(3,) farthest point of the ball along x, y and z, and against them: the larger one [m]."""
-        return np.max(np.abs(self.position) + self.radius[:, None], axis=0)
-
 
 class Throw(NamedTuple):
     """What became of a ball."""
@@ -97,6 +93,10 @@ class Throw(NamedTuple):
     """(c,) spheres in each cluster, falling"""
     picture: np.ndarray
     """(height, width, 3)"""
+
+
+Throws = dict[tuple[float, int], Throw]
+"""By cohesion [N] and seed."""
 
 
 def grid_ball(spheres: int, radius: float, spread: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -125,20 +125,20 @@ def pack(s: BallSettings, job: Job, seed: int) -> Ball:
     sim, result = job.simulate(
         scene.build(),
         until=s.packing_time,
-        observe=_nothing,
+        observe=nothing,
         options=tb.StepOptions(dt=s.packing_dt),
         solver=tb.SolverAPGD(tolerance=s.packing_tolerance, max_iterations=s.packing_iterations),
     )
     x = sim.positions()
     x -= (mass * x).sum(axis=0) / mass.sum()
     distance = np.linalg.norm(x, axis=1)
-    core = 0.8 * float(np.percentile(distance, 95))
+    core, bond = 0.8 * float(np.percentile(distance, 95)), s.cohesion_range * s.radius
     return Ball(
         x,
         radius,
         {
             "packing_density": float((radius[distance < core] ** 3).sum() / core**3),
-            "packing_bonds": float(np.sum(sim.contacts(margin=s.cohesion_range * s.radius).gap >= -np.inf)) / s.spheres,
+            "packing_bonds": np.count_nonzero(sim.contacts(margin=bond).gap <= bond) / s.spheres,
             "packing_unconverged_steps": result.unconverged,
             "packing_seconds": result.seconds,
         },
@@ -175,7 +175,7 @@ def throw(
     sim, result = job.simulate(
         scene.build(),
         until=duration,
-        observe=_nothing,
+        observe=nothing,
         options=tb.StepOptions(dt=dt),
         solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
     )
@@ -205,22 +205,41 @@ def throw(
 
 def falls(values: list[float]) -> bool:
     """Whether a sequence never rises and ends below its start."""
-    return all(a >= b for a, b in zip(values, values[1:])) and values[0] > values[-1]
+    return all(a >= b for a, b in itertools.pairwise(values)) and values[0] > values[-1]
 
 
-def summary(throws: dict[tuple[float, int], Throw]) -> dict[str, float]:
-    """Means over the seeds as `clusters_c500`, and each as `clusters_c500_seed0`, from {(cohesion, seed): throw}."""
+def study(
+    s: BallSettings, job: Job, cohesions: tuple[float, ...], one: Callable[[Ball, float], Throw]
+) -> tuple[Throws, dict[str, float]]:
+    """Every cohesion with every ball, and metrics: means over the seeds as `clusters_c500`, `clusters_c500_seed0` each.
+
+    one: throws a ball with a cohesion [N].
+    """
+    throws, packings = {}, []
+    for seed in range(s.seeds):
+        ball = pack(s, job, seed)
+        packings.append(ball.metrics)
+        for cohesion in cohesions:
+            throws[cohesion, seed] = one(ball, cohesion)
+    return throws, _means(packings) | summary(throws)
+
+
+def summary(throws: Throws) -> dict[str, float]:
+    """Metrics of each cohesion."""
     metrics: dict[str, float] = {}
     for cohesion in sorted({c for c, _ in throws}):
         found = {seed: t.metrics for (c, seed), t in throws.items() if c == cohesion}
-        for key in next(iter(found.values())):
-            metrics[f"{key}_c{cohesion:.0f}"] = float(np.mean([m[key] for m in found.values()]))
+        metrics |= {f"{key}_c{cohesion:.0f}": value for key, value in _means(list(found.values())).items()}
         for seed, m in found.items():
             metrics |= {f"{key}_c{cohesion:.0f}_seed{seed}": m[key] for key in ("clusters", "largest_part", "spread")}
     return metrics
 
 
-def draw(name: str, title: str, throws: dict[tuple[float, int], Throw], job: Job) -> None:
+def _means(metrics: list[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([m[key] for m in metrics])) for key in metrics[0]}
+
+
+def draw(name: str, title: str, throws: Throws, job: Job) -> None:
     """Clusters, spread and the largest cluster over cohesion for every seed, and the first ball after each throw."""
     cohesions = sorted({c for c, _ in throws})
     labels = {"clusters": "clusters", "spread": "radius of gyration [m]", "largest_part": "part in the largest cluster"}
@@ -234,12 +253,8 @@ def draw(name: str, title: str, throws: dict[tuple[float, int], Throw], job: Job
             if 0.0 in cohesions and len(positive):
                 loose = np.full(2, throws[0.0, seed].metrics[key])
                 panel.curves.append(Curve("_no cohesion", positive[[0, -1]], loose, color, ":"))
-    draw_panels(job.out / f"{name}.png", [panels], title=f"{title} (dotted: no cohesion)" if 0.0 in cohesions else title)
-    pictures = [
-        (f"{c:g} N: {throws[c, 0].metrics['clusters']:.0f} clusters", throws[c, 0].picture) for c in cohesions
-    ]
+    draw_panels(
+        job.out / f"{name}.png", [panels], title=f"{title} (dotted: no cohesion)" if 0.0 in cohesions else title
+    )
+    pictures = [(f"{c:g} N: {throws[c, 0].metrics['clusters']:.0f} clusters", throws[c, 0].picture) for c in cohesions]
     draw_pictures(job.out / f"{name}_scene.png", pictures, title=f"{title} (colour: size of the cluster)")
-
-
-def _nothing(_: tb.Simulation, __: StepReport) -> None:
-    """Observe nothing."""

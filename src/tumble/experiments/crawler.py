@@ -15,6 +15,7 @@ import numpy as np
 import tumble as tb
 
 from ..scene import rotation
+from ..scene.joint_model import Target
 
 SHOES, TEETH, PITCH = 50, 10, 0.2
 """Shoes of a track, teeth of a sprocket, distance of the pins [m]."""
@@ -113,9 +114,7 @@ def shoe() -> list[tb.Placed]:
     return [plate, tb.Placed(tb.Cylinder(BUSHING, BUSHING_LENGTH), (0.5 * PITCH, 0.0, 0.0), ALONG_Y)]
 
 
-def add_crawler(
-    scene: tb.SceneBuilder, *, shoe_friction: float, gear_friction: float, speed: tb.scene.joint_model.Target
-) -> Crawler:
+def add_crawler(scene: tb.SceneBuilder, *, shoe_friction: float, gear_friction: float, speed: Target) -> Crawler:
     """Add the machine at rest; speed: of the sprockets [rad/s], a number or a function of the time."""
     shoes = scene.add_material(tb.Material(name="shoes", friction=shoe_friction))
     gear = scene.add_material(tb.Material(name="gear", friction=gear_friction))
@@ -134,7 +133,7 @@ def add_crawler(
     return Crawler(chassis, tuple(motors), shoes)
 
 
-def _add_wheels(scene: tb.SceneBuilder, side: str, y: float, gear: tb.Material, speed: object) -> str:
+def _add_wheels(scene: tb.SceneBuilder, side: str, y: float, gear: tb.Material, speed: Target) -> str:
     """Sprocket and rollers of a track on the chassis; returns the name of the motor."""
     wheels = {
         "sprocket": (sprocket(), 0.0, AXLE_HEIGHT),

@@ -13,11 +13,11 @@ import tumble as tb
 
 from ..errors import ExperimentError, message
 from ..scene import rotation
-from ..sim.report import StepReport
 from ..view.picture import Camera, render
 from .base import Job, expect, setting, slope
 from .base import Settings as BaseSettings
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
+from .settled import nothing
 
 HALF = 0.05
 """Half-size of the bodies [m]."""
@@ -163,9 +163,7 @@ def build(s: Settings, bodies: int, *, cohesion: float, turning: float) -> tb.Mo
     )
     scene.add_static(drum(radius, height), material=wall, name="drum")
     shaft = tb.Placed(tb.Cylinder(SHAFT * radius, height), (0.0, 0.0, 0.5 * height))
-    scene.add_kinematic(
-        [shaft, *blades(radius)], material=wall, angular_velocity=(0.0, 0.0, turning), name="blades"
-    )
+    scene.add_kinematic([shaft, *blades(radius)], material=wall, angular_velocity=(0.0, 0.0, turning), name="blades")
     rng = np.random.default_rng(s.seed + 1)
     kind = rng.permutation(np.arange(bodies) % len(SHAPES))
     tilt = np.concatenate([np.ones((bodies, 1)), 0.5 * rng.uniform(-TILT, TILT, (bodies, 3))], axis=1)
@@ -186,7 +184,7 @@ def fill(s: Settings, job: Job, bodies: int) -> tuple[tb.Simulation, float]:
         options=tb.StepOptions(dt=s.filling_dt),
         solver=tb.SolverAPGD(tolerance=s.filling_tolerance, max_iterations=s.filling_iterations),
     )
-    settled, settling = job.simulate(loose, until=REST + math.sqrt(2.0 * fall / 9.81), observe=_nothing, **rest)
+    settled, settling = job.simulate(loose, until=REST + math.sqrt(2.0 * fall / 9.81), observe=nothing, **rest)
     model = build(s, bodies, cohesion=s.cohesion, turning=s.turning)
     state = settled.get_state()
     state.time, state.step = 0.0, 0
@@ -252,9 +250,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     return metrics
 
 
-def draw(
-    s: Settings, job: Job, contacts: np.ndarray, seconds: np.ndarray, found: dict[int, Measurement]
-) -> None:
+def draw(s: Settings, job: Job, contacts: np.ndarray, seconds: np.ndarray, found: dict[int, Measurement]) -> None:
     """Time of the steps over contacts, the stages of one step, and the smallest and largest mixer."""
     total = Panel(f"time of {s.steps} steps [s]", xlabel="contacts", log=True, log_x=True)
     total.curves = [
@@ -272,7 +268,3 @@ def draw(
         [(f"{n} bodies", found[n].picture) for n in ends],
         title=f"after {s.turn:g} turns (blue: slow, red: fast)",
     )
-
-
-def _nothing(_: tb.Simulation, __: StepReport) -> None:
-    """Observe nothing."""

@@ -11,7 +11,7 @@ import tumble as tb
 
 from ..view.picture import Camera
 from .base import Job, expect, setting
-from .cohesive_ball import Ball, BallSettings, Throw, draw, falls, pack, summary, throw
+from .cohesive_ball import Ball, BallSettings, Throw, draw, falls, study, throw
 
 EDGE_UP = (math.cos(math.pi / 8.0), math.sin(math.pi / 8.0), 0.0, 0.0)
 """A cube turned by 45 degrees about x: the edge along x is its highest part."""
@@ -58,13 +58,8 @@ def fall(s: Settings, job: Job, ball: Ball, cohesion: float) -> Throw:
 
 def run(s: Settings, job: Job) -> dict[str, float]:
     """Every cohesion with every ball."""
-    job, throws, packings = job.lenient(), {}, []
-    for seed in range(s.seeds):
-        ball = pack(s, job, seed)
-        packings.append(ball.metrics)
-        for cohesion in s.cohesions:
-            throws[cohesion, seed] = fall(s, job, ball, cohesion)
-    metrics = {key: float(np.mean([p[key] for p in packings])) for key in packings[0]} | summary(throws)
+    job = job.lenient()
+    throws, metrics = study(s, job, s.cohesions, lambda ball, cohesion: fall(s, job, ball, cohesion))
     metrics["impact_force"] = s.density * 4.0 / 3.0 * math.pi * s.radius**2 * s.speed**2 / 2.0
     draw("snow", f"{s.spheres} spheres fall on an edge, {s.duration:g} s after the impact", throws, job)
     if len(s.cohesions) > 1:
