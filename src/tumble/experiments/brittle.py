@@ -29,6 +29,7 @@ class Settings(BallSettings):
     speed: float = setting(40.0, "of the ball, towards the wall", unit="m/s", above=0.0)
     duration: float = setting(0.3, "simulated time after the impact", unit="s", above=0.0)
     dt: float = setting(1e-3, "time step", unit="s", above=0.0)
+    max_iterations: int = setting(1000, "most iterations a step", at_least=1)
 
 
 def hit(s: Settings, job: Job, ball: Ball, cohesion: float) -> Throw:

@@ -31,6 +31,8 @@ FLATNESS = 2.0
 """Length of the pile before it settles over its height."""
 NEAR = 0.05
 """The pile is there from the step on in which the blade is this near [m]; until then both runs are the same."""
+LAST = 10
+"""Steps at the end that have the pile in any case."""
 DISTANCE_BAND, DRIFT = 0.02, 1e-6
 """Distances may differ from the sprockets' by this part, and joints may open by so much [m]."""
 
@@ -53,7 +55,7 @@ class Settings(BaseSettings):
     gear_friction: float = setting(0.1, "of sprockets and rollers", at_least=0.0)
     speed: float = setting(4.0, "of the sprockets", unit="rad/s", above=0.0)
     ramp: float = setting(0.25, "time in which they reach it", unit="s", above=0.0)
-    ahead: float = setting(3.0, "distance of the pile at the start", unit="m", quick=1.0, above=0.0)
+    ahead: float = setting(3.0, "distance of the pile at the start", unit="m", quick=1.0, at_least=2.0 * NEAR)
     duration: float = setting(4.0, "simulated time", unit="s", quick=1.0, above=0.0)
     after: float = setting(0.5, "distances count from here on", unit="s", at_least=0.0)
     dt: float = setting(1e-4, "time step", unit="s", quick=1e-3, above=0.0)
@@ -71,9 +73,10 @@ class Settings(BaseSettings):
 
     def check(self, where: str) -> None:
         """There must be something to measure."""
-        if self.duration <= self.after:
+        least = self.after + 2 * LAST * self.dt
+        if self.duration < least:
             raise ExperimentError(
-                message(f"{where}: duration", f"must be > after = {self.after:g} s", self.duration, "Run longer.")
+                message(f"{where}: duration", f"must be >= {least:g} s, beyond after", self.duration, "Run longer.")
             )
 
     @property
@@ -247,7 +250,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     near: list[tb.State] = []
 
     def watch(sim: tb.Simulation, blade: float) -> None:
-        if blade < pile.start - NEAR:
+        if blade < pile.start - NEAR and sim.time < s.duration - LAST * s.dt:
             near[:] = [sim.get_state()]
 
     runs = {"bare": drive(s, job, None, watch=watch)}
