@@ -140,6 +140,7 @@ def pack(s: BallSettings, job: Job, seed: int) -> Ball:
         {
             "packing_density": float((radius[distance < core] ** 3).sum() / core**3),
             "packing_bonds": np.count_nonzero(sim.contacts(margin=bond).gap <= bond) / s.spheres,
+            "packing_overlap": result.reports["largest_overlap"][-1] / s.radius,
             "packing_unconverged_steps": result.unconverged,
             "packing_seconds": result.seconds,
         },
