@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -64,9 +65,9 @@ class Settings(BaseSettings):
     turning: float = setting(math.pi / 2.0, "speed of the blades", unit="rad/s", above=0.0)
     turn: float = setting(0.25, "turns before the measurement", above=0.0)
     dt: float = setting(5e-4, "time step of the measurement", unit="s", above=0.0)
-    filling_dt: float = setting(2e-3, "time step before it", unit="s", quick=4e-3, above=0.0)
-    filling_tolerance: float = setting(1e-3, "natural map of the steps before it", at_least=0.0)
-    filling_iterations: int = setting(100, "most iterations of the steps before it", at_least=1)
+    filling_dt: float = setting(2e-3, "time step before it", unit="s", quick=5e-3, above=0.0)
+    tolerance: float = setting(1e-3, "natural map of the steps before it", at_least=0.0)
+    filling_iterations: int = setting(100, "most iterations of the steps before it", quick=50, at_least=1)
     iterations: int = setting(50, "of every measured step", at_least=1)
     steps: int = setting(20, "steps that are measured", at_least=1)
     repeats: int = setting(3, "measurements from one state; the shortest counts", at_least=1)
@@ -182,7 +183,7 @@ def fill(s: Settings, job: Job, bodies: int) -> tuple[tb.Simulation, float]:
     fall = max(0.0, float(loose.initial.position[:, 2].max()) - drum_radius(bodies))
     rest: dict[str, Any] = dict(
         options=tb.StepOptions(dt=s.filling_dt),
-        solver=tb.SolverAPGD(tolerance=s.filling_tolerance, max_iterations=s.filling_iterations),
+        solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.filling_iterations),
     )
     settled, settling = job.simulate(loose, until=REST + math.sqrt(2.0 * fall / 9.81), observe=nothing, **rest)
     model = build(s, bodies, cohesion=s.cohesion, turning=s.turning)
@@ -191,6 +192,9 @@ def fill(s: Settings, job: Job, bodies: int) -> tuple[tb.Simulation, float]:
     state.spin[1] = model.initial.spin[1]
     sim = tb.Simulation(model, threads=job.threads, **rest)
     sim.set_state(state)
+    with warnings.catch_warnings():  # overlaps that the settling left are metrics, not a mistake in the scene
+        warnings.simplefilter("ignore", tb.TumbleWarning)
+        sim.step()
     turning = sim.run(until=2.0 * math.pi * s.turn / s.turning, progress=job.progress)
     return sim, settling.seconds + turning.seconds
 
