@@ -34,6 +34,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         "hopper",
         "crater",
         "brazil-nut",
+        "snow",
+        "brittle",
+        "mixer",
+        "bulldozer",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
