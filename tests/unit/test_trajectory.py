@@ -314,3 +314,12 @@ def test_damaged_checkpoints(tmp_path):
         read_checkpoint(path)
     with pytest.raises(FileError, match="tumble checkpoint"):
         read_checkpoint(make(tmp_path / "run.h5", model, [1]))
+
+
+def test_a_run_that_ends_early_records_its_last_state(tmp_path):
+    sim = tb.Simulation(scene(), options=tb.StepOptions(dt=0.01), threads=1)
+    save = tb.Save(path=tmp_path / "run.h5", every=10)
+    result = sim.run(until=1.0, save=save, progress=False, stop=lambda sim: sim.time > 0.125)
+    assert result.steps == 13 and result.time == pytest.approx(0.13)
+    with Trajectory(save.path) as run:
+        assert run.times[-1] == pytest.approx(0.13) and np.array_equal(run.read("position", -1), sim.positions())

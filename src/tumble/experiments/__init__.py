@@ -35,6 +35,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         "brittle",
         "mixer",
         "bulldozer",
+        "hopper",
+        "crater",
+        "brazil-nut",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""
