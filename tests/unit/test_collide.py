@@ -252,3 +252,40 @@ def test_contacts_are_sorted_by_key_even_for_a_body_of_many_shapes():
     key = np.stack([c.body_a[: c.count], c.body_b[: c.count], c.feature[: c.count]])
     assert np.array_equal(np.lexsort(key[::-1]), np.arange(c.count))
     assert len(np.unique(key, axis=1).T) == c.count
+
+
+def test_faces_that_meet_along_a_line_have_no_point_below_the_gap():
+    """A side lies on a side of the other to rounding: once found as a point 17 mm deep between boxes 2 mm apart."""
+    scene = tb.SceneBuilder()
+    scene.add_body(
+        tb.Box((0.05273923374642908, 0.03691746362250036, 0.02636961687321454)), mass=1.0,
+        position=[-0.13020874013496514, -0.015820475581230606, 0.013184808436607263],
+        orientation=[-1.113823834498844e-18, 0.9346296886002328, 0.3556224756494334, -1.213337259023675e-17],
+    )  # fmt: skip
+    scene.add_body(
+        tb.Box((0.04067171150610929, 0.028470198054276502, 0.020335855753054646)), mass=1.0,
+        position=[-0.08564749606163588, 0.008610161948945361, 0.014235099002228002],
+        orientation=[0.7058071682496249, -0.7058071675645686, 0.04285139121574603, -0.042851391258649535],
+    )  # fmt: skip
+    gap = scene.contacts(margin=0.0021).gap
+    assert len(gap) and gap.min() > 0.00208
+
+
+def test_no_point_of_nearly_aligned_boxes_is_deeper_than_their_distance():
+    """Sides on sides up to tilts of rounding size; along the common normal no point can be nearer than the nearest."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        a, b = rng.uniform(0.02, 0.06, (2, 3))
+        angle = rng.choice([0.0, 1e-10, 1e-9, 1e-8, 1e-6]) * rng.normal(size=3)
+        turn = np.array([1.0, *(0.5 * angle)])
+        turn = turn / np.linalg.norm(turn)
+        edge = 0.5 * (a + b)
+        beside = edge * [rng.choice([0.0, 1.0 - 1e-9, 1.0, 1.0 - 1e-7]), 1.0, 0.0]
+        gap = rng.uniform(0.0, 0.002)
+        scene = tb.SceneBuilder()
+        scene.add_body(tb.Box(tuple(a)), mass=1.0)
+        scene.add_body(
+            tb.Box(tuple(b)), mass=1.0, position=beside + np.array([0.0, 0.0, edge[2] + gap]), orientation=turn
+        )
+        found = scene.contacts(margin=0.01).gap
+        assert found.size and found.min() > gap - 1e-7

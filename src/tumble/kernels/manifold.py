@@ -286,7 +286,7 @@ def _cut(scratch, src, dst, count, nx, ny, offset, slack, side):
                 scratch[dst + 3 * out + c] = scratch[i + c]
             out += 1
         if (di <= slack) != (dj <= slack) and out < 2 * CORNERS:
-            t = di / (di - dj)
+            t = min(1.0, max(0.0, di / (di - dj)))  # both may lie within the slack of the line
             entering = 1 if di > slack else 0
             base = scratch[j + 2] if entering == 1 else scratch[i + 2]
             scratch[dst + 3 * out] = scratch[i] + t * (scratch[j] - scratch[i])

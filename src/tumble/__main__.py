@@ -1,0 +1,5 @@
+"""`python -m tumble` is the command `tumble`."""
+
+from .cli import main
+
+main()
