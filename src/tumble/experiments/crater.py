@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     heights: tuple[float, ...] = setting(
         (0.05, 0.1, 0.2), "of fall, separated by commas", unit="m", quick=(0.05, 0.2), above=0.0
     )
-    repose: float = setting(21.0, "angle of repose of the grains", unit="degrees", above=0.0, at_most=80.0)
+    repose: float = setting(18.0, "angle of repose of the grains", unit="degrees", above=0.0, at_most=80.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
     dt: float = setting(1e-4, "time step of the drops", unit="s", quick=4e-4, above=0.0)
     duration: float = setting(0.6, "most simulated time of a drop", unit="s", above=0.0)
