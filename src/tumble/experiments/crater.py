@@ -35,9 +35,9 @@ class Settings(BaseSettings):
 
     The grains fall into a box from a grid, until the root mean square of their speeds has been below `still` for
     `still_time`. (The fastest is not asked: without rolling friction a grain on top rocks for seconds at 10 mm/s.) Each
-    drop begins from that bed, with the ball on the surface and the speed of its fall, and ends when the ball has been
-    slower than `still` for `still_time`. A step leaves speeds of about a tenth of gravity x step at this tolerance, so
-    `still` needs short steps.
+    drop begins from that bed, with the ball on the surface and the speed of its fall, and ends when the ball's mean
+    speed over `still_time` has been below `still` for that time. A step leaves speeds of about a tenth of gravity x
+    step at this tolerance, so `still` needs short steps.
 
     Depths are measured from the mean over columns of the highest grain. Columns two grains wide hold a grain of the
     topmost layer each; with those of one grain the level lies a third of a grain lower. `crater_constant_narrow` tells
@@ -57,7 +57,7 @@ class Settings(BaseSettings):
     heights: tuple[float, ...] = setting(
         (0.05, 0.1, 0.2), "of fall, separated by commas", unit="m", quick=(0.05, 0.2), above=0.0
     )
-    repose: float = setting(21.0, "angle of repose of the grains", unit="degrees", above=0.0, at_most=80.0)
+    repose: float = setting(18.0, "angle of repose of the grains", unit="degrees", above=0.0, at_most=80.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
     dt: float = setting(1e-4, "time step of the drops", unit="s", quick=4e-4, above=0.0)
     duration: float = setting(0.6, "most simulated time of a drop", unit="s", above=0.0)
@@ -241,13 +241,17 @@ def drop(s: Settings, job: Job, bed: Bed, density: float, height: float, *, pict
     z = touch_height(bed, r)
     fall = max(0.0, height - (z - r - zero))
     model = build(s, bed, (density, z, sqrt(2.0 * s.gravity * fall)))
-    time, depth = [0.0], [zero - (z - r)]
+    time, centre = [0.0], [np.array([0.0, 0.0, z])]
 
     def observe(sim: tb.Simulation, _: StepReport) -> None:
         time.append(sim.time)
-        depth.append(zero - (sim.state.position[-1, 2] - r))
+        centre.append(sim.state.position[-1].copy())
 
-    still = Stillness(s, lambda sim: float(np.linalg.norm(sim.state.velocity[-1])))
+    def speed(_: tb.Simulation) -> float:
+        before = max(0, len(time) - 1 - max(1, round(s.still_time / s.dt)))
+        return float(np.linalg.norm(centre[-1] - centre[before])) / (time[-1] - time[before])
+
+    still = Stillness(s, speed)
     sim, result = job.lenient().simulate(
         model,
         until=s.duration,
@@ -260,7 +264,8 @@ def drop(s: Settings, job: Job, bed: Bed, density: float, height: float, *, pict
     if pictured:
         z = sim.positions()[:, 2]
         picture = render(model, sim.positions(), sim.orientations(), size=(480, 400), color_by=z)
-    return Drop(density, height, np.array(time), np.array(depth), still.reached, result, picture)
+    depth = zero - (np.array(centre)[:, 2] - r)
+    return Drop(density, height, np.array(time), depth, still.reached, result, picture)
 
 
 def run(s: Settings, job: Job) -> dict[str, float]:
