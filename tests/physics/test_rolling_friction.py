@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tumble as tb
-from tumble.errors import ProblemError, SceneError
+from tumble.errors import OptionsError, ProblemError, SceneError
 from tumble.kernels.cones import project_rolling, rolling_shift
 from tumble.problem.rolling import RollingProblem
 from tumble.solve.gauss_seidel import SolverGaussSeidel
@@ -209,6 +209,20 @@ def test_bad_input():
     with pytest.raises(SceneError, match="needs friction"):
         scene.set_pair(a, b, friction=0.0, rolling_friction=0.01)
     sim = ball(1e-3, rolling_friction=0.01)
+    with pytest.raises(OptionsError, match=r"rolling friction.*SolverAPGD"):
+        tb.Simulation(sim.model, options=sim.options, solver=SolverGaussSeidel())
     sim.solver = SolverGaussSeidel()
     with pytest.raises(ProblemError, match=r"rolling friction.*SolverAPGD"):
         sim.step()
+
+
+def test_a_problem_can_be_dumped_and_solved_unless_it_spins(tmp_path):
+    sim = ball(1e-3, rolling_friction=0.01)
+    sim.run(until=0.01, save=tb.Save(path=tmp_path / "a.h5"), dump_problems=[5], progress=False)
+    stored = tb.read_problem(tmp_path / "a.step000005.hdf5").problem
+    assert isinstance(stored, RollingProblem) and stored.count == 1
+    with pytest.raises(ProblemError, match="SolverInteriorPoint"):
+        tb.SolverAPGD().solve(stored)
+    sim = ball(1e-3, rolling_friction=0.01, spinning_friction=0.01)
+    with pytest.raises(OptionsError, match="spinning"):
+        sim.run(until=0.01, save=tb.Save(path=tmp_path / "b.h5"), dump_problems=[5], progress=False)

@@ -226,9 +226,15 @@ class Rows:
         return self._recall(contacts, memory, memory.impulse, out[:3])
 
     def stretch(self, contacts: ContactTable, memory: ContactMemory) -> np.ndarray:
-        """Stretch of the tangential springs of contacts (3, cap) [m], rows n (zero), u, w."""
+        """Stretch of the tangential springs of contacts (3, cap) [m], rows n (zero), u, w.
+
+        Where the normal has turned, the stretch has turned with it: it keeps its length.
+        """
         out = self._scratch.setdefault("stretch", np.zeros((3, self._capacity)))
         self._recall(contacts, memory, memory.stretch, out)
+        n = contacts.count
+        whole, flat = np.linalg.norm(out[:, :n], axis=0), np.linalg.norm(out[1:, :n], axis=0)
+        out[1:, :n] *= np.divide(whole, flat, out=np.ones(n), where=flat > 0.5 * whole)
         out[0] = 0.0
         return out
 
@@ -284,6 +290,7 @@ class Rows:
     def nbytes(self) -> int:
         """Memory of the buffers that grow with the contacts."""
         own = [self._frame, self._arms, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
+        own += [self._friction, self._compliance, self._entry_torque]
         scaled = self._operator._scaled_frame if self._operator else None
         return sum(a.nbytes for a in [*own, *self._scratch.values()] + ([scaled] if scaled is not None else []))
 

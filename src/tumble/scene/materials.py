@@ -175,12 +175,10 @@ class PairLaws:
         self, pair: np.ndarray, gap: np.ndarray
     ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Compliance [m/N] and damping [N s/m] along the normal and in the tangent plane, for contacts (k,) of these
-        pairs and gaps [m]. A dashpot acts only where the gap is closed."""
-        touching = gap <= 0.0
-        normal, tangential = self.compliance.ravel()[pair], self.tangential_compliance.ravel()[pair]
+        pairs and gaps [m]. The normal's dashpot begins where the gap closes."""
         return (
-            (normal, np.where(touching, self.damping.ravel()[pair], 0.0)),
-            (tangential, np.where(touching, self.tangential_damping.ravel()[pair], 0.0)),
+            (self.compliance.ravel()[pair], np.where(gap <= 0.0, self.damping.ravel()[pair], 0.0)),
+            (self.tangential_compliance.ravel()[pair], self.tangential_damping.ravel()[pair]),
         )
 
 
@@ -221,8 +219,12 @@ class MaterialTable:
 
     def set_pair(self, where: str, a: Material | str, b: Material | str, **properties: float) -> None:
         """Properties between two materials, in place of those combined from their own; `where` names the caller."""
-        for name in properties:
+        for name, value in properties.items():
             checks.choice(where, name, PROPERTIES, error=SceneError)
+            if value is None:
+                raise SceneError(
+                    message(f"{where}.{name}", "must be a number", None, "Leave it out to combine the two.")
+                )
         _checked(where, properties)
         i, j = sorted((self._index(where, a), self._index(where, b)))
         self._pairs.setdefault((i, j), {}).update({k: float(v) for k, v in properties.items()})
@@ -253,8 +255,10 @@ class MaterialTable:
             names = " and ".join(repr(self.known[k].name or f"material {k}") for k in (i, j))
             values = {name: float(table[i, j]) for name, table in tables.items()}
             given = self._pairs.get((int(i), int(j)), {})
-            if not given and friction[i, j] == 0.0:  # combined: a frictionless partner does not resist rolling
-                for name in ("rolling_friction", "spinning_friction"):
+            # What only came from the two materials gives way to a pair that was made frictionless or rigid.
+            needs = {"rolling_friction": "friction", "spinning_friction": "friction", **DAMPERS}
+            for name, needed in needs.items():
+                if given.get(needed) == 0.0 and name not in given:
                     tables[name][i, j] = tables[name][j, i] = values[name] = 0.0
             _consistent(f"pair {names}", {**values, "friction": float(friction[i, j])})
 

@@ -16,12 +16,13 @@ from ..problem.cone_problem import contact_first
 from ..problem.fclib import GlobalForm
 from ..problem.fclib_write import fill, write_problem
 from ..problem.operators import ContactOperator, sparse_rows
+from ..scene.model import Model
 from .stepper import StepResult, contact_arrays
 
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-__all__ = ["dump_failure", "dump_path", "dump_problem", "small_enough"]
+__all__ = ["can_be_dumped", "dump_failure", "dump_path", "dump_problem", "small_enough"]
 
 AUTOMATIC = 10
 """So many problems of steps that did not converge are kept of a run."""
@@ -56,6 +57,12 @@ def dump_failure(sim: Simulation, path: Path) -> Path:
 def dump_path(path: Path, step: int) -> Path:
     """Where the problem of a step of a run lies: run.h5 -> run.step000123.hdf5."""
     return path.with_suffix(f".step{step:06d}.hdf5")
+
+
+def can_be_dumped(model: Model) -> bool:
+    """Whether the problems of a model can be written: not with rolling friction and spinning friction or joints."""
+    laws = model.pair_laws
+    return not laws.rolls or not (np.any(laws.spinning_friction) or model.joints.row_count or model.joints.motors)
 
 
 def small_enough(result: StepResult) -> bool:

@@ -10,7 +10,8 @@ All of them act on the assembled problem.
   left of the energy c (range - gap) and no more, whatever the step.
 - Compliance c [m/N] with a dashpot d [N s/m]: the force -(gap + h u) / c - d u of the end of the step, so
   u + E g + gap / (h + c d) with E = c / (h (h + c d)) is complementary to g; the overlap is wanted, so its recovery is
-  not capped. In the tangent plane the stretch that contacts remember takes the place of the gap.
+  not capped. In the tangent plane the stretch that contacts remember takes the place of the gap, and the dashpot
+  follows the stretch: what slides beyond it has friction alone.
 Rolling friction has rows of its own (`problem.assemble`).
 """
 
@@ -59,10 +60,10 @@ def apply_laws(
 
 def cohesion_reach(laws: PairLaws, sizes: np.ndarray) -> float:
     """Largest gap at which cohesion acts [m], for shapes of these smallest half-extents."""
-    ranges = laws.cohesion_range[laws.cohesion > 0.0]
     finite = sizes[np.isfinite(sizes)]
     default = DEFAULT_RANGE * float(finite.max(initial=0.0))
-    return float(np.where(ranges < 0.0, default, ranges).max(initial=0.0))
+    ranges = np.where(laws.cohesion_range < 0.0, default, laws.cohesion_range) + laws.cohesion * laws.compliance
+    return float(ranges[laws.cohesion > 0.0].max(initial=0.0))
 
 
 def _bounce(
@@ -91,23 +92,36 @@ def _soften(
 
 
 def new_stretch(
-    laws: PairLaws, contacts: Contacts, impulse: np.ndarray, after: np.ndarray, h: float, stretch: np.ndarray
+    laws: PairLaws,
+    contacts: Contacts,
+    impulse: np.ndarray,
+    shift: np.ndarray | None,
+    after: np.ndarray,
+    velocity: np.ndarray,
+    h: float,
+    stretch: np.ndarray,
 ) -> float:
     """Stretch of the tangential springs after the step, into (3, cap); returns the energy in all springs [J].
 
-    impulse, after: impulses and relative velocities of the contacts after the step, rows n, u, w. A contact that slides
-    keeps the stretch that its friction can hold.
+    impulse, after: impulses and relative velocities of the contacts after the step, rows n, u, w; shift: of cohesion;
+    velocity: of the bodies (n, 6), with which the stretch turns about the normal. From the force
+    -s / c - d (s - s_old) / h, so a contact that slides keeps what its friction can hold.
     """
     n = contacts.count
     if n == 0:
         return 0.0
-    (c, _), (c_t, d_t) = laws.springs(contacts.pair[:n], contacts.gap[:n])
-    loaded = impulse[0, :n] > 0.0
-    stretch[1:, :n] = np.where(loaded & (c_t > 0.0), -c_t * (impulse[1:3, :n] / h + d_t * after[1:3, :n]), 0.0)
-    press = np.where(loaded & (c > 0.0), np.minimum(contacts.gap[:n] + h * after[0, :n], 0.0), 0.0)
-    normal = np.divide(press**2, 2.0 * c, out=np.zeros(n), where=c > 0.0)
-    tangential = np.divide((stretch[1:, :n] ** 2).sum(axis=0), 2.0 * c_t, out=np.zeros(n), where=c_t > 0.0)
-    return float(normal.sum() + tangential.sum())
+    (c, d), (c_t, d_t) = laws.springs(contacts.pair[:n], contacts.gap[:n])
+    pressed = impulse[0, :n] + (0.0 if shift is None else shift) > 0.0
+    old = stretch[1:, :n]
+    new = np.where(pressed & (c_t > 0.0), c_t * (d_t * old - impulse[1:3, :n]) / (h + c_t * d_t), 0.0)
+    spin = velocity[contacts.body_a[:n], 3:] + velocity[contacts.body_b[:n], 3:]
+    angle = 0.5 * h * np.einsum("kn,nk->n", contacts.normal[:, :n], spin)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    stretch[1, :n], stretch[2, :n] = cosine * new[0] - sine * new[1], sine * new[0] + cosine * new[1]
+    # The normal spring's own force: without the dashpot, which rests where cohesion pulls with all it has.
+    force = impulse[0, :n] / h + np.where(pressed, d * after[0, :n], 0.0)
+    tangential = np.divide((new**2).sum(axis=0), 2.0 * c_t, out=np.zeros(n), where=c_t > 0.0)
+    return float((0.5 * c * force**2).sum() + tangential.sum())
 
 
 def _shift(
@@ -116,15 +130,26 @@ def _shift(
     n, pair = contacts.count, contacts.pair[: contacts.count]
     cohesion, reach = laws.cohesion.ravel()[pair], laws.cohesion_range.ravel()[pair]
     reach = np.where(reach < 0.0, DEFAULT_RANGE * contacts.size[:n], reach)
-    shift = np.where(contacts.gap[:n] <= reach, h * cohesion, 0.0)
+    spring = cohesion * laws.compliance.ravel()[pair]  # a compliant contact stretches so far before it lets go
+    shift = np.where(contacts.gap[:n] <= reach + spring, h * cohesion, 0.0)
     if not np.any(shift):
         return None
     moving = np.flatnonzero((shift > 0.0) & (parting > 0.0))
     if moving.size:
         diagonal = problem.buffer("diagonal", 6, problem.bias.shape[1])
         problem.operator.diagonal_blocks(diagonal)
-        left = cohesion[moving] * (reach[moving] - np.maximum(contacts.gap[moving], 0.0))
-        most = _impulse_of_work(left, parting[moving], diagonal[0, moving])
+        inverse_mass = diagonal[0, moving]
+        if problem.operator.is_soft:
+            inverse_mass = inverse_mass - contact_compliance(problem)[0, moving]
+        opened, spring = np.maximum(contacts.gap[moving], 0.0), spring[moving]
+        stretched = np.minimum(opened, spring)  # of the spring, whose force grows to c
+        left = cohesion[moving] * (reach[moving] + spring - opened)
+        left -= (
+            0.5
+            * cohesion[moving]
+            * np.divide((spring - stretched) ** 2, spring, out=np.zeros(len(spring)), where=spring > 0.0)
+        )
+        most = _impulse_of_work(left, parting[moving], inverse_mass)
         shift[moving] = np.minimum(shift[moving], most)
     pull, product = problem.vector("x_new"), problem.vector("product")
     pull[:] = 0.0
@@ -143,3 +168,10 @@ def _impulse_of_work(work: np.ndarray, speed: np.ndarray, inverse_mass: np.ndarr
     parts = rest > 0.0
     taken = 2.0 * work / (speed + np.sqrt(np.where(parts, rest, 0.0)))  # the same, without cancellation
     return np.where(parts, taken, 2.0 * work / speed)
+
+
+def contact_compliance(problem: ConeProblem) -> np.ndarray:
+    """E of the contacts of a step (2, cap) [1/kg]."""
+    arrays = problem.operator.arrays
+    arrays = getattr(arrays, "joints", arrays)
+    return getattr(arrays, "contacts", arrays).compliance

@@ -19,7 +19,7 @@ from ..observe.flow import FlowSeries, flow_series
 from ..observe.trajectory import Trajectory, TrajectoryWriter
 from ..options import Save
 from ..version import __version__
-from .dump import AUTOMATIC, dump_failure, dump_path, dump_problem, small_enough
+from .dump import AUTOMATIC, can_be_dumped, dump_failure, dump_path, dump_problem, small_enough
 from .flow import blocked, no_room
 from .report import REPORT_COLUMNS, StepReport, report_row
 
@@ -254,6 +254,15 @@ class _Dumps:
         self._wanted = {checks.integer(where, k, at_least=1) for k in steps}
         if self._wanted and save is None:
             raise OptionsError(message(where, "needs save", None, "The files lie beside the trajectory."))
+        if self._wanted and not can_be_dumped(sim.model):
+            raise OptionsError(
+                message(
+                    where,
+                    "cannot write rolling friction together with spinning friction or joints",
+                    sorted(self._wanted),
+                    "FCLIB's problems have five rows a contact; keep checkpoints instead.",
+                )
+            )
         self._unasked = 0
 
     def after(self, report: StepReport) -> Path | None:

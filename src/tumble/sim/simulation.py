@@ -101,6 +101,15 @@ class Simulation:
                     "Use integrator='euler'.",
                 )
             )
+        if model.pair_laws.rolls and not getattr(solver, "rolls", True):
+            raise OptionsError(
+                message(
+                    "Simulation.solver",
+                    "cannot take rolling friction",
+                    f"{type(solver).__name__} with a material that resists rolling or spinning",
+                    "Use SolverAPGD or SolverAuto.",
+                )
+            )
         if options.unique_forces and model.pair_laws.rolls:
             raise OptionsError(
                 message(

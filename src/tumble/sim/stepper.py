@@ -171,7 +171,8 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, impulse, work, change)
         elastic = 0.0
         if stretch is not None:
-            elastic = new_stretch(model.pair_laws, contacts, impulse, problem.vector("x_new"), h, stretch)
+            after = problem.vector("x_new")  # as `_contact_work` left it
+            elastic = new_stretch(model.pair_laws, contacts, impulse, shift, after, work.velocity, h, stretch)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         start = (state.position.copy(), state.orientation.copy()) if moreau else None
         if work.flow is not None:

@@ -12,6 +12,7 @@ from ..backends.base import MEASURES, blocks
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
+from ..problem.rolling import RollingProblem
 from .residuals import Residuals, measure, weigh
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
@@ -166,6 +167,15 @@ class AntiRelaxedSolver(IterativeSolver):
 
 def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) -> None:
     """Refuse what is not a cone problem, and one with six rows a contact unless `rolling`."""
+    if isinstance(problem, RollingProblem):
+        raise ProblemError(
+            message(
+                where + ".problem",
+                "cannot take a stored problem with rolling friction",
+                f"{problem.count} contacts of five rows",
+                "Use SolverInteriorPoint or SolverAuto.",
+            )
+        )
     if not isinstance(problem, ConeProblem):
         raise ProblemError(
             message(

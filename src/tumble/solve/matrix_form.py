@@ -30,6 +30,8 @@ class MeasuredSolver:
     """None: the method's own limit."""
 
     name: ClassVar[str] = ""
+    rolls: ClassVar[bool] = False
+    """Whether it takes a simulation's problems with rolling friction"""
     default_tolerance: ClassVar[float] = 1e-8
     default_iterations: ClassVar[int] = 100
 
