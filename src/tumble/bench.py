@@ -216,7 +216,7 @@ def sizes(threads: int | None = None) -> Iterator[Row]:
             sim = Simulation(
                 scene.build(), options=StepOptions(dt=1e-4), solver=SolverAPGD(max_iterations=1), threads=threads
             )
-            sim._warned.add("overlap")
+            sim._watch.said.add("overlap")
             seconds = min(sim.step().seconds["broad"] for _ in range(6))
             figures.append(seconds)
             yield _row("sizes", f"{count} spheres, radii 1:{ratio}", "broad_ms", 1e3 * seconds)

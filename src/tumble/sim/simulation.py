@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, memory
+from .. import checks
 from ..backends import cpu
-from ..enums import BodyKind, Integrator
-from ..errors import BlowUpError, OptionsError, TumbleWarning, message
+from ..enums import BodyKind
+from ..errors import OptionsError, TumbleWarning, message
 from ..kernels import jit
 from ..observe.checkpoint import read_checkpoint, write_checkpoint
 from ..observe.clusters import Clusters, by_force, find_clusters, only_one
@@ -28,6 +28,7 @@ from ..scene.shapes import HalfSpace, Sphere
 from ..solve.apgd import SolverAPGD
 from ..solve.auto import SolverAuto
 from ..solve.base import IterativeSolver, Solver
+from .arguments import check_arguments, checked_threads
 from .assembly import Assembly, assemble
 from .dump import dump_problem
 from .events import TouchEvents, touch_events
@@ -37,15 +38,12 @@ from .reactions import JointReactions, joint_reactions
 from .report import StepReport
 from .run import RunResult, run
 from .stepper import StepResult, Workspace, step
+from .watch import Watch, blow_up
 
 __all__ = ["Simulation"]
 
 PARALLEL_FROM = 800
 """Bodies or contacts from which more than one thread pays."""
-OPEN = 1e-6
-"""Joints that stay open by more after a step are warned about [m or rad]."""
-DEEP = 0.01
-"""An overlap at the start beyond this part of the smaller shape is warned about."""
 
 
 class Simulation:
@@ -64,65 +62,10 @@ class Simulation:
         threads: int | None = None,
         backend: ModuleType = cpu,
     ) -> None:
-        if not isinstance(model, Model):
-            raise OptionsError(
-                message(
-                    "Simulation.model", "must be a Model", type(model).__name__, "Call build() on the SceneBuilder."
-                )
-            )
-        if not isinstance(options, StepOptions):
-            raise OptionsError(
-                message("Simulation.options", "must be StepOptions", repr(options), "For example StepOptions(dt=1e-3).")
-            )
-        if solver is not None and not hasattr(solver, "solve"):
-            raise OptionsError(
-                message(
-                    "Simulation.solver",
-                    "must have a solve method",
-                    repr(solver),
-                    "For example SolverAPGD(tolerance=1e-6).",
-                )
-            )
-        if options.integrator == Integrator.MOREAU and (model.joints.row_count or model.joints.motors):
-            raise OptionsError(
-                message(
-                    "StepOptions.integrator",
-                    "'moreau' does not take scenes with joints yet",
-                    f"{len(model.joints.elements)} joints, motors or springs",
-                    "Use integrator='euler'.",
-                )
-            )
-        if options.integrator == Integrator.MOREAU and model.pair_laws.is_soft:
-            raise OptionsError(
-                message(
-                    "StepOptions.integrator",
-                    "'moreau' does not take compliant contacts, whose springs are those of 'euler'",
-                    "a material with compliance",
-                    "Use integrator='euler'.",
-                )
-            )
-        if model.pair_laws.rolls and not getattr(solver, "rolls", True):
-            raise OptionsError(
-                message(
-                    "Simulation.solver",
-                    "cannot take rolling friction",
-                    f"{type(solver).__name__} with a material that resists rolling or spinning",
-                    "Use SolverAPGD or SolverAuto.",
-                )
-            )
-        if options.unique_forces and model.pair_laws.rolls:
-            raise OptionsError(
-                message(
-                    "StepOptions.unique_forces",
-                    "is for contacts with dry friction",
-                    "a material with rolling or spinning friction",
-                    "Leave out one of them.",
-                )
-            )
-        _check_memory(model)
+        check_arguments(model, options, solver)
         self.model, self.options, self.backend = model, options, backend
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
-        self.threads = _threads(threads)
+        self.threads = checked_threads(threads)
         self.state = model.initial.copy()
         self._work = Workspace(model, backend)
         self.assembly: Assembly | None = None
@@ -132,7 +75,7 @@ class Simulation:
             self._assemble()
         self._safe = self.state.copy()
         self._size = model.shape_count
-        self._warned: set[str] = set()
+        self._watch = Watch(model, options, self._work.joints)
         self.last: StepResult | None = None
         """The last step's contacts, problem and solution, valid until the next step"""
         self.unconverged = 0
@@ -502,128 +445,7 @@ class Simulation:
             failed = self.state.copy()
             self.state = self._safe.copy()
             raise blow_up(self.model, failed, result, self.options.speed_limit)
-        if "overlap" not in self._warned:
-            self._warned.add("overlap")
-            self._warn_overlap(result)
-        if result.travel > 2.0 and "travel" not in self._warned:
-            self._warned.add("travel")
-            self._warn_travel()
-        if self._work.joints is not None:
-            self._warn_joints(report)
-        if self.options.unique_forces and not report.unique_forces and "unique" not in self._warned:
-            self._warned.add("unique")
-            rule, got = "the unique forces were not found", f"change of the motion {report.unique_error:.2g}"
-            remedy = (
-                f"The natural map of the step is {report.natural_map:.2g}; its forces are the solver's. "
-                "A solver with a tighter tolerance, or a shorter dt, helps. This is said once."
-            )
-            warnings.warn(message(f"step {report.step}", rule, got, remedy), TumbleWarning, stacklevel=3)
-
-    def _warn_joints(self, report: StepReport) -> None:
-        """What is wrong with the joints in this step; each kind is said once."""
-        joints = self._work.joints
-        remedy = "Remove one of them, or give a motor a maximum or a stiffness. This is said once."
-        found = {}
-        if report.joint_drift > OPEN:
-            found["open joints"] = (
-                "the joints could not be closed again",
-                f"'{joints.worst_joint()}' stays open by {report.joint_drift:.3g} m or rad",
-                "Joints fight each other here, dt is too long for the motion, or masses differ by more than 1e8.",
-            )
-        if joints.fighting:
-            names = ", ".join(repr(n) for n in joints.fighting)
-            found["fight"] = ("joints and motors must not contradict each other", names, remedy)
-        if joints.stuck:
-            names = ", ".join(repr(n) for n in dict.fromkeys(joints.stuck))
-            found["stuck"] = ("something exact holds a joint beyond its limit", names, remedy)
-        for kind, (rule, got, what) in found.items():
-            if kind not in self._warned:
-                self._warned.add(kind)
-                warnings.warn(message(f"step {report.step}", rule, got, what), TumbleWarning, stacklevel=4)
-
-    def _warn_overlap(self, result: StepResult) -> None:
-        c = result.contacts
-        depth = -c.gap[: c.count]
-        rigid = self.model.pair_laws.compliance.ravel()[c.pair[: c.count]] == 0.0
-        deep = rigid & (depth > DEEP * c.size[: c.count])
-        if np.any(deep):
-            worst = int(np.argmax(np.where(deep, depth, -np.inf)))
-            names = self.model.name(int(c.body_a[worst])), self.model.name(int(c.body_b[worst]))
-            warnings.warn(
-                message(
-                    "Simulation",
-                    f"{int(deep.sum())} contacts start overlapping by more than 1 % of a body",
-                    f"deepest {depth[worst]:.3g} m between '{names[0]}' and '{names[1]}'",
-                    "They are pushed apart gently (StepOptions.recovery_speed); start the bodies apart to avoid it.",
-                ),
-                TumbleWarning,
-                stacklevel=4,
-            )
-
-    def _warn_travel(self) -> None:
-        m, v = self.model, self.state.velocity
-        travel = np.where(m.body_kind == BodyKind.DYNAMIC, np.linalg.norm(v, axis=1) / m.body_size, 0.0)
-        body = int(np.argmax(travel))
-        speed, diameter = float(np.linalg.norm(v[body])), 2.0 * float(m.body_size[body])
-        warnings.warn(
-            message(
-                "Simulation",
-                "a body moves more than its size in a step",
-                f"'{m.name(body)}' at {speed:.3g} m/s moves {self.options.dt * speed / diameter:.3g} diameters",
-                f"It will not pass through others, but shorten dt below {diameter / speed:.2g} s for accuracy. "
-                "This is said once.",
-            ),
-            TumbleWarning,
-            stacklevel=4,
-        )
-
-
-def blow_up(model: Model, failed: State, result: StepResult, limit: float) -> BlowUpError:
-    """The error for a state that left every bound, naming the worst body."""
-    finite = (
-        np.isfinite(failed.position).all(axis=1)
-        & np.isfinite(failed.velocity).all(axis=1)
-        & np.isfinite(failed.spin).all(axis=1)
-    )
-    speed = np.where(finite, np.linalg.norm(np.where(finite[:, None], failed.velocity, 0.0), axis=1), np.inf)
-    worst = int(np.argmax(np.where(model.body_kind == BodyKind.DYNAMIC, speed, -1.0)))
-    rule = f"every body must stay finite and slower than {limit:g} m/s"
-    value = f"'{model.name(worst)}' at speed {speed[worst]:g} m/s"
-    return BlowUpError(
-        message(
-            f"step {result.report.step} (t = {result.report.time:g} s)",
-            rule,
-            value,
-            "Check forces, masses and overlaps, or shorten dt. The state before this step is kept.",
-        )
-    )
-
-
-def _check_memory(model: Model) -> None:
-    """Refuse a scene whose state and contacts cannot fit."""
-    dynamic = int((model.body_kind == BodyKind.DYNAMIC).sum())
-    contacts = memory.CONTACTS_A_BODY * dynamic
-    need = memory.run_bytes(model.body_count, model.shape_count, contacts)
-    memory.check("Simulation", need, f"{model.body_count} bodies and about {contacts} contacts")
-
-
-def _threads(threads: int | None) -> int:
-    import numba
-
-    most = numba.config.NUMBA_NUM_THREADS
-    if threads is None:
-        return int(most)
-    count = checks.integer("Simulation.threads", threads, at_least=1)
-    if count > most:
-        raise OptionsError(
-            message(
-                "Simulation.threads",
-                f"must be <= {most}",
-                count,
-                "Set NUMBA_NUM_THREADS before Python starts to allow more.",
-            )
-        )
-    return count
+        self._watch.after(result, self.state.velocity)
 
 
 _PREPARED: set[tuple[str, str]] = set()

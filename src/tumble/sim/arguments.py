@@ -1,0 +1,98 @@
+"""What a simulation is refused for before it starts: arguments of the wrong kind, combinations that it cannot do."""
+
+from __future__ import annotations
+
+from .. import checks, memory
+from ..enums import BodyKind, Integrator
+from ..errors import OptionsError, message
+from ..options import StepOptions
+from ..scene.model import Model
+from ..solve.base import Solver
+
+__all__ = ["check_arguments", "checked_threads"]
+
+
+def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -> None:
+    """Raise for what `Simulation` cannot take."""
+    if not isinstance(model, Model):
+        raise OptionsError(
+            message("Simulation.model", "must be a Model", type(model).__name__, "Call build() on the SceneBuilder.")
+        )
+    if not isinstance(options, StepOptions):
+        raise OptionsError(
+            message("Simulation.options", "must be StepOptions", repr(options), "For example StepOptions(dt=1e-3).")
+        )
+    if solver is not None and not hasattr(solver, "solve"):
+        raise OptionsError(
+            message(
+                "Simulation.solver",
+                "must have a solve method",
+                repr(solver),
+                "For example SolverAPGD(tolerance=1e-6).",
+            )
+        )
+    if options.integrator == Integrator.MOREAU and (model.joints.row_count or model.joints.motors):
+        raise OptionsError(
+            message(
+                "StepOptions.integrator",
+                "'moreau' does not take scenes with joints yet",
+                f"{len(model.joints.elements)} joints, motors or springs",
+                "Use integrator='euler'.",
+            )
+        )
+    if options.integrator == Integrator.MOREAU and model.pair_laws.is_soft:
+        raise OptionsError(
+            message(
+                "StepOptions.integrator",
+                "'moreau' does not take compliant contacts, whose springs are those of 'euler'",
+                "a material with compliance",
+                "Use integrator='euler'.",
+            )
+        )
+    if model.pair_laws.rolls and not getattr(solver, "rolls", True):
+        raise OptionsError(
+            message(
+                "Simulation.solver",
+                "cannot take rolling friction",
+                f"{type(solver).__name__} with a material that resists rolling or spinning",
+                "Use SolverAPGD or SolverAuto.",
+            )
+        )
+    if options.unique_forces and model.pair_laws.rolls:
+        raise OptionsError(
+            message(
+                "StepOptions.unique_forces",
+                "is for contacts with dry friction",
+                "a material with rolling or spinning friction",
+                "Leave out one of them.",
+            )
+        )
+    _check_memory(model)
+
+
+def _check_memory(model: Model) -> None:
+    """Refuse a scene whose state and contacts cannot fit."""
+    dynamic = int((model.body_kind == BodyKind.DYNAMIC).sum())
+    contacts = memory.CONTACTS_A_BODY * dynamic
+    need = memory.run_bytes(model.body_count, model.shape_count, contacts)
+    memory.check("Simulation", need, f"{model.body_count} bodies and about {contacts} contacts")
+
+
+def checked_threads(threads: int | None) -> int:
+    """Threads to use: all that Numba has, or so many."""
+    import numba
+
+    most = numba.config.NUMBA_NUM_THREADS
+    if threads is None:
+        return int(most)
+    count = checks.integer("Simulation.threads", threads, at_least=1)
+    if count > most:
+        raise OptionsError(
+            message(
+                "Simulation.threads",
+                f"must be <= {most}",
+                count,
+                "Set NUMBA_NUM_THREADS before Python starts to allow more.",
+            )
+        )
+    return count
