@@ -237,7 +237,7 @@ class Simulation:
         if self._work.joints is not None:
             other._work.joints.functions.update(self._work.joints.functions)
         other.unconverged = self.unconverged
-        other._warned = set(self._warned)
+        other._warned = set(self._watch.said)
         other._size = self._size
         return other
 
@@ -299,7 +299,7 @@ class Simulation:
         self.state = state
         self.last = None
         self.unconverged = int(attributes.get("unconverged", 0))
-        self._warned.add("overlap")
+        self._watch.said.add("overlap")
 
     # ------------------------------------------------------------------ forces
 
