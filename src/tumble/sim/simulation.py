@@ -237,7 +237,7 @@ class Simulation:
         if self._work.joints is not None:
             other._work.joints.functions.update(self._work.joints.functions)
         other.unconverged = self.unconverged
-        other._warned = set(self._watch.said)
+        other._watch.said = set(self._watch.said)
         other._size = self._size
         return other
 
