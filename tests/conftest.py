@@ -1,10 +1,5 @@
 """Shared fixtures."""
 
-import os
-
-if "PYTEST_XDIST_WORKER" in os.environ:  # one thread each, before Numba is imported: idle threads of two would fight
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-
 from pathlib import Path
 
 import pytest
