@@ -198,7 +198,14 @@ def test_solver_scaling(tmp_path):
 
 def test_pressure(tmp_path):
     found = run(
-        "pressure", tmp_path, spheres=60, side=1.0, settling=1.5, masses="100,1000", iterations=300, max_iterations=20000
+        "pressure",
+        tmp_path,
+        spheres=60,
+        side=1.0,
+        settling=1.5,
+        masses="100,1000",
+        iterations=300,
+        max_iterations=20000,
     )
     for suffix in ("", "_1000kg"):
         residual = {n: found[f"residual_{n}_300{suffix}"] for n in ("jacobi", "gauss_seidel", "apgd", "default")}
