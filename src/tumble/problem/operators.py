@@ -271,6 +271,12 @@ class RollingOperator:
         return self._articulated.eliminated(both[order.ravel()], compliance)
 
 
+def contact_arrays(operator: ContactOperator | ArticulatedOperator | RollingOperator) -> ContactArrays:
+    """Frames, arms and compliance of the contacts of a step's operator."""
+    arrays = getattr(operator.arrays, "joints", operator.arrays)
+    return getattr(arrays, "contacts", arrays)
+
+
 def sparse_rows(body: np.ndarray, jacobian: np.ndarray, bodies: int) -> sp.csr_matrix:
     """Rows with up to four bodies (-1: none), six numbers each, as a matrix (rows, 6 bodies)."""
     row, side = np.nonzero(body >= 0)

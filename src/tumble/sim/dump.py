@@ -15,9 +15,9 @@ from ..observe.checkpoint import write_checkpoint
 from ..problem.cone_problem import contact_first
 from ..problem.fclib import GlobalForm
 from ..problem.fclib_write import fill, write_problem
-from ..problem.operators import ContactOperator, sparse_rows
+from ..problem.operators import ContactOperator, contact_arrays, sparse_rows
 from ..scene.model import Model
-from .stepper import StepResult, contact_arrays
+from .stepper import StepResult
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -81,8 +81,8 @@ def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     title, description = f"step {report.step}", f"of a tumble simulation, {report.law} law"
     if problem.is_rolling:
         return {"title": title, "description": f"{title} to t = {report.time:g} s {description}"}
-    basis, mass = _degrees_of_freedom(contact_arrays(problem))
-    contacts = ContactOperator(contact_arrays(problem), problem.backend)
+    basis, mass = _degrees_of_freedom(contact_arrays(problem.operator))
+    contacts = ContactOperator(contact_arrays(problem.operator), problem.backend)
     jacobian = (basis.T @ contacts.jacobian().T).tocsr()
     free = basis.T @ sim._work.free.ravel()
     bias = contact_first(problem.bias, 3, problem.count)

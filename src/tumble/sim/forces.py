@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..problem.operators import contact_arrays
 from ..scene.model import Model
-from .stepper import StepResult, contact_arrays
+from .stepper import StepResult
 
 __all__ = ["ContactForces"]
 
@@ -75,7 +76,7 @@ class ContactForces:
 def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces:
     """Copies out of a step's buffers."""
     c, k = result.contacts, result.contacts.count
-    arrays = contact_arrays(result.problem)
+    arrays = contact_arrays(result.problem.operator)
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
     impulse = np.einsum("rdk,rk->kd", frame, result.impulse[:3, :k])
     torque = np.zeros((k, 3))

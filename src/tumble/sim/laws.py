@@ -21,6 +21,7 @@ import numpy as np
 
 from ..collide.contacts import Contacts
 from ..problem.cone_problem import ConeProblem
+from ..problem.operators import contact_arrays
 from ..scene.materials import PairLaws
 
 __all__ = ["apply_laws", "cohesion_reach", "new_stretch"]
@@ -140,7 +141,7 @@ def _shift(
         problem.operator.diagonal_blocks(diagonal)
         inverse_mass = diagonal[0, moving]
         if problem.operator.is_soft:
-            inverse_mass = inverse_mass - contact_compliance(problem)[0, moving]
+            inverse_mass = inverse_mass - contact_arrays(problem.operator).compliance[0, moving]
         opened, spring = np.maximum(contacts.gap[moving], 0.0), spring[moving]
         stretched = np.minimum(opened, spring)  # of the spring, whose force grows to c
         left = cohesion[moving] * (reach[moving] + spring - opened)
@@ -168,10 +169,3 @@ def _impulse_of_work(work: np.ndarray, speed: np.ndarray, inverse_mass: np.ndarr
     parts = rest > 0.0
     taken = 2.0 * work / (speed + np.sqrt(np.where(parts, rest, 0.0)))  # the same, without cancellation
     return np.where(parts, taken, 2.0 * work / speed)
-
-
-def contact_compliance(problem: ConeProblem) -> np.ndarray:
-    """E of the contacts of a step (2, cap) [1/kg]."""
-    arrays = problem.operator.arrays
-    arrays = getattr(arrays, "joints", arrays)
-    return getattr(arrays, "contacts", arrays).compliance

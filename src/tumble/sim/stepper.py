@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import BODY_BLOCK, ContactArrays, blocks
+from ..backends.base import BODY_BLOCK, blocks
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -21,6 +21,7 @@ from ..options import StepOptions
 from ..problem.assemble import Rows
 from ..problem.cone_problem import ConeProblem
 from ..problem.joints import Joints
+from ..problem.operators import contact_arrays
 from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
@@ -353,7 +354,7 @@ def _contact_work(
     problem.operator.relative(work.velocity, after)
     normal, friction = work.backend.contact_work(contacts.count, impulse, after, before)
     driven = 0.0
-    arrays = contact_arrays(problem)
+    arrays = contact_arrays(problem.operator)
     if work.has_kinematic:
         driven = work.backend.driven_work(
             contacts.count,
@@ -366,13 +367,6 @@ def _contact_work(
             work.free,
         )
     return float(normal), float(friction), float(driven)
-
-
-def contact_arrays(problem: ConeProblem) -> ContactArrays:
-    """Frames and arms of the contacts of a step."""
-    arrays = problem.operator.arrays
-    arrays = arrays.joints if hasattr(arrays, "joints") else arrays
-    return arrays.contacts if hasattr(arrays, "contacts") else arrays
 
 
 class _Timer:
