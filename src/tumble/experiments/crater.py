@@ -286,6 +286,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         values = [value for name, value in metrics.items() if name.startswith(f"{key}_rho")]
         metrics |= {key: float(np.mean(values)), f"{key}_spread": float(np.std(values))}
     deepest = [[d.depth[-1] for d in drops if d.density == rho] for rho in s.ball_densities]
+    metrics |= fit(s, drops)
     metrics["bed_per_depth"] = zero / max(map(max, deepest))
     metrics["drops_creeping"] = sum(not d.rest for d in drops)
     metrics |= expect(
@@ -314,6 +315,18 @@ def measure(s: Settings, d: Drop, packing: float, shift: float) -> dict[str, flo
         f"crater_constant_repose{suffix}": depth / bulk,
         f"crater_constant_narrow{suffix}": (depth + shift) / moved,
     }
+
+
+def fit(s: Settings, drops: list[Drop]) -> dict[str, float]:
+    """Metrics of the straight line through all drops, depth = slope x length of the law + offset.
+
+    A finite grain takes from every depth alike (the offset), so that the slope depends on its size less than C does.
+    """
+    if len(drops) < 2:
+        return {}
+    length = [law_length(d.depth[-1], d.height, s.ball_diameter, s.friction, d.density / s.density) for d in drops]
+    slope, offset = np.polyfit(length, [d.depth[-1] for d in drops], 1)
+    return {"crater_slope": float(slope), "crater_offset_diameters": float(offset) / s.diameter}
 
 
 def draw(s: Settings, drops: list[Drop], zero: float, job: Job) -> None:
