@@ -42,6 +42,40 @@ def test_an_edit_in_another_module_is_noticed(tmp_path):
     assert edited == 7.0 * value and compiled >= 1 and other != folder
 
 
+CALLER = """
+import sys
+import numpy as np
+from tumble.kernels.jit import compile_log, loop, parallel_loop, prange
+
+@parallel_loop
+def double(x):
+    for k in prange(x.size):
+        x[k] *= 2.0
+
+@loop
+def double_twice(x):
+    double(x)
+    double(x)
+
+x = np.ones(4)
+{"double": double, "double_twice": double_twice}[sys.argv[1]](x)
+print(x[0], compile_log.kernels)
+"""
+
+
+def test_a_caller_of_parallel_loops_may_be_the_first_that_is_loaded(tmp_path):
+    """The second process compiles the caller with code from the cache, the third loads it before anything else."""
+    path = tmp_path / "caller.py"
+    path.write_text(CALLER)
+    environment = {**os.environ, "TUMBLE_CACHE_DIR": str(tmp_path / "cache")}
+    for name, value, compiles in (("double", 2.0, True), ("double_twice", 4.0, True), ("double_twice", 4.0, False)):
+        command = [sys.executable, str(path), name]
+        out = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert out.returncode == 0, out.stderr
+        found, compiled = out.stdout.split()
+        assert float(found) == value and (int(compiled) > 0) == compiles
+
+
 def test_the_users_numba_settings_are_left_alone():
     import numba
 

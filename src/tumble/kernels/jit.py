@@ -85,7 +85,23 @@ def _cached(decorator: Callable, function: Callable) -> Callable:
         numba.config.CACHE_DIR = before
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled._cache.save_overload = _saving_alone(compiled._cache.save_overload)
+        compiled._cache.load_overload = _loading_with_threads(compiled._cache.load_overload)
     return compiled
+
+
+def _loading_with_threads(load: Callable) -> Callable:
+    """Load when the threads are there.
+
+    A loop that calls parallel ones has their code in its own file, with a note that the threads must be started before
+    it is loaded. But Numba forgets the note where it compiled the caller with parallel loops that came from the cache:
+    such a file, loaded before any other, ended the process (LLVM ERROR: Symbol not found).
+    """
+
+    def load_with_threads(signature: Any, context: Any) -> Any:
+        numba.get_num_threads()  # starts them
+        return load(signature, context)
+
+    return load_with_threads
 
 
 def _saving_alone(save: Callable) -> Callable:

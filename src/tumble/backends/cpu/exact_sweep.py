@@ -1,0 +1,234 @@
+"""Nonsmooth Gauss-Seidel: sweeps that solve the problem of each contact exactly; conventions as in `iterate`.
+
+One contact, the others held: K ∋ g ⊥ A g + q (+ mu |u_T| e_n) ∈ K*. For a given normal impulse the tangential one
+minimises a quadratic over the disc of radius mu g_n (a secular equation in the eigenbasis of A_TT, Newton from the
+left never overshoots). What is left is one equation in g_n: u_n = 0 (Coulomb) or u_n = mu |u_T| (relaxed, monotone).
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import types
+from numba.extending import overload
+
+from ...kernels.cones import project
+from ...kernels.jit import formula, loop
+from ..base import ContactArrays, MatrixArrays
+from .iterate import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all
+from .measure import stop_value
+from .one_contact import contact_velocity, matrix_velocity, push_bodies
+from .operators import product
+
+FROZEN = 1e-13
+"""A normal row whose diagonal is below this part of the block's trace cannot be moved by its impulse."""
+
+
+@formula
+def disc_minimum(d1, d2, b1, b2, radius):
+    """Minimiser of d.t^2 / 2 + b.t over |t| <= radius, and |u_T| = |d t + b| there."""
+    if radius <= 0.0:
+        return 0.0, 0.0, math.sqrt(b1 * b1 + b2 * b2)
+    if abs(b1) <= radius * d1 and abs(b2) <= radius * d2:
+        t1 = -b1 / d1 if d1 > 0.0 else 0.0
+        t2 = -b2 / d2 if d2 > 0.0 else 0.0
+        if t1 * t1 + t2 * t2 <= radius * radius:
+            return t1, t2, 0.0
+    low = max(0.0, max(abs(b1) / radius - d1, abs(b2) / radius - d2))
+    low = max(low, math.sqrt(b1 * b1 + b2 * b2) / radius - max(d1, d2))
+    t1, t2 = 0.0, 0.0
+    for _ in range(60):
+        e1, e2 = d1 + low, d2 + low
+        t1 = -b1 / e1 if e1 > 0.0 else 0.0
+        t2 = -b2 / e2 if e2 > 0.0 else 0.0
+        squares = t1 * t1 + t2 * t2
+        size = math.sqrt(squares)
+        if size <= radius * (1.0 + 1e-15):
+            break
+        slope = (t1 * t1 / e1 if e1 > 0.0 else 0.0) + (t2 * t2 / e2 if e2 > 0.0 else 0.0)
+        step = (size - radius) / radius * squares / slope
+        low += step
+        if step <= 1e-16 * low:
+            break
+    return t1, t2, low * radius
+
+
+@formula
+def local_value(n, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb):
+    """u_n - s for a given normal impulse (s = 0 or mu |u_T|), and the tangential impulse."""
+    t1, t2, speed = disc_minimum(d1, d2, q1 + c1 * n, q2 + c2 * n, mu * n)
+    value = nn * n + c1 * t1 + c2 * t2 + qn
+    return (value if coulomb else value - mu * speed), t1, t2
+
+
+@formula
+def solve_contact(nn, uu, ww, nu, nw, uw, qn, qu, qw, mu, coulomb, start):
+    """Exact solution of one block (True), or False where its normal row cannot be moved."""
+    if nn <= FROZEN * (uu + ww):
+        return False, 0.0, 0.0, 0.0
+    if mu < 0.0:
+        return True, min(max(-qn / nn, mu), -mu), 0.0, 0.0
+    if mu == 0.0:
+        return True, max(0.0, -qn / nn), 0.0, 0.0
+    if qn >= (0.0 if coulomb else mu * math.sqrt(qu * qu + qw * qw)):
+        return True, 0.0, 0.0, 0.0
+    # Eigenbasis (c, s), (-s, c) of A_TT.
+    half, mean = 0.5 * (uu - ww), 0.5 * (uu + ww)
+    spread = math.sqrt(half * half + uw * uw)
+    d1, d2 = mean + spread, max(0.0, mean - spread)
+    c, s = 1.0, 0.0
+    if spread > 1e-16 * mean:
+        if half >= 0.0:
+            c, s = half + spread, uw
+        else:
+            c, s = uw, spread - half
+        size = math.sqrt(c * c + s * s)
+        c, s = c / size, s / size
+    q1, q2 = c * qu + s * qw, c * qw - s * qu
+    c1, c2 = c * nu + s * nw, c * nw - s * nu
+    # Bracket the normal impulse.
+    low, f_low = 0.0, qn
+    if not coulomb:
+        f_low = qn - mu * math.sqrt(qu * qu + qw * qw)
+    high = start if start > 0.0 else -f_low / nn
+    f_high, t1, t2 = local_value(high, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb)
+    for _ in range(200):
+        if f_high >= 0.0:
+            break
+        low, f_low = high, f_high
+        high *= 2.0
+        f_high, t1, t2 = local_value(high, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb)
+    if f_high < 0.0:
+        return False, 0.0, 0.0, 0.0
+    # Illinois: false position that halves the value of an end that stays.
+    n, side = high, 0
+    for _ in range(100):
+        if high - low <= 4e-16 * high:
+            break
+        n = (low * f_high - high * f_low) / (f_high - f_low)
+        if not low < n < high:
+            n = 0.5 * (low + high)
+        f, t1, t2 = local_value(n, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb)
+        if f == 0.0:
+            break
+        if f > 0.0:
+            high, f_high = n, f
+            if side == 1:
+                f_low *= 0.5
+            side = 1
+        else:
+            low, f_low = n, f
+            if side == -1:
+                f_high *= 0.5
+            side = -1
+    u, w = c * t1 - s * t2, s * t1 + c * t2
+    n, u, w = project(n, u, w, mu)
+    return True, n, u, w
+
+
+@formula
+def new_impulse(a, c, x, u0, u1, u2, mu, coulomb, omega):
+    """The impulse of contact c after its exact solve, from the velocity u with the present impulse."""
+    g0, g1, g2 = x[0, c], x[1, c], x[2, c]
+    nn, uu, ww, nu, nw, uw = a[0, c], a[1, c], a[2, c], a[3, c], a[4, c], a[5, c]
+    q0 = u0 - nn * g0 - nu * g1 - nw * g2
+    q1 = u1 - nu * g0 - uu * g1 - uw * g2
+    q2 = u2 - nw * g0 - uw * g1 - ww * g2
+    done, p0, p1, p2 = solve_contact(nn, uu, ww, nu, nw, uw, q0, q1, q2, mu, coulomb, g0)
+    if not done:
+        t = 1.0 / (nn + uu + ww) if nn + uu + ww > 0.0 else 0.0
+        shift = max(0.0, mu) * math.sqrt(u1 * u1 + u2 * u2) if coulomb else 0.0
+        p0, p1, p2 = project(g0 - t * (u0 + shift), g1 - t * u1, g2 - t * u2, mu)
+    return g0 + omega * (p0 - g0), g1 + omega * (p1 - g1), g2 + omega * (p2 - g2)
+
+
+@loop
+def contact_exact_sweep(op, a, bias, mu, coulomb, omega, x):
+    """One sweep over the contacts, in order; body velocities are kept up to date."""
+    soft = op.compliance.shape[1] > 0
+    for c in range(op.count):
+        u0, u1, u2 = contact_velocity(op, c, bias, soft, x)
+        p0, p1, p2 = new_impulse(a, c, x, u0, u1, u2, mu[c], coulomb, omega)
+        d0, d1, d2 = p0 - x[0, c], p1 - x[1, c], p2 - x[2, c]
+        x[0, c], x[1, c], x[2, c] = p0, p1, p2
+        push_bodies(op, c, d0, d1, d2)
+
+
+@loop
+def matrix_exact_sweep(op, a, bias, mu, coulomb, omega, x):
+    """One sweep over the blocks of a sparse matrix."""
+    for c in range(op.count):
+        u0, u1, u2 = matrix_velocity(op, c, bias, x)
+        x[0, c], x[1, c], x[2, c] = new_impulse(a, c, x, u0, u1, u2, mu[c], coulomb, omega)
+
+
+def exact_sweep(op, a, bias, mu, coulomb, omega, x):
+    """One sweep for any operator (plain Python form)."""
+    if isinstance(op, ContactArrays):
+        contact_exact_sweep(op, a, bias, mu, coulomb, omega, x)
+    else:
+        matrix_exact_sweep(op, a, bias, mu, coulomb, omega, x)
+
+
+@overload(exact_sweep)
+def _exact_sweep(op, a, bias, mu, coulomb, omega, x):
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is ContactArrays:
+        return lambda op, a, bias, mu, coulomb, omega, x: contact_exact_sweep(op, a, bias, mu, coulomb, omega, x)
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is MatrixArrays:
+        return lambda op, a, bias, mu, coulomb, omega, x: matrix_exact_sweep(op, a, bias, mu, coulomb, omega, x)
+    return None
+
+
+@loop
+def nsgs(
+    op,
+    count,
+    dim,
+    bias,
+    mu,
+    true_mu,
+    scale,
+    weight,
+    coulomb,
+    stop,
+    tolerance,
+    limit,
+    check_every,
+    diagonal,
+    omega,
+    block,
+    x,
+    nx,
+    best,
+    partial,
+    values,
+    history,
+):
+    """Nonsmooth Gauss-Seidel with exact local solves. A check costs a fresh product, which also removes the rounding
+    that piles up in the velocities. Returns (sweeps, products, status, best stopping value)."""
+    for c in range(count):
+        sn, st = scale[0, c], scale[1, c]
+        block[0, c] = sn * sn * diagonal[0, c]
+        block[1, c], block[2, c] = st * st * diagonal[1, c], st * st * diagonal[2, c]
+        block[3, c], block[4, c] = sn * st * diagonal[3, c], sn * st * diagonal[4, c]
+        block[5, c] = st * st * diagonal[5, c]
+    project_all(count, mu, x)
+    product(op, x, nx)
+    products = 1
+    copy_vector(count, x, best)
+    best_value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
+    history[0] = best_value
+    if best_value <= tolerance:
+        return 0, products, CONVERGED, best_value
+    k, checks = 0, 0
+    while k < limit:
+        k += 1
+        exact_sweep(op, block, bias, mu, coulomb, omega, x)
+        if k % check_every == 0 or k == limit:
+            product(op, x, nx)
+            products += 1
+            value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
+            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+            if status != RUNNING:
+                return k, products, status, best_value
+    return k, products, MAX_ITERATIONS, best_value

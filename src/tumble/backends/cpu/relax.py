@@ -1,0 +1,146 @@
+"""Compiled iterations of projected Gauss-Seidel and Jacobi; conventions as in `iterate`."""
+
+from __future__ import annotations
+
+from numba import types
+from numba.extending import overload
+
+from ...kernels.cones import coulomb_shift, project
+from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ..base import BLOCK, ContactArrays, MatrixArrays
+from .iterate import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all, refresh_shift
+from .measure import stop_value
+from .one_contact import contact_velocity, matrix_velocity, push_bodies
+from .operators import product
+
+
+@loop
+def contact_sweep(op, bias, mu, step, blend, x, shift):
+    """One Gauss-Seidel sweep over the contacts, in order; body velocities are kept up to date."""
+    soft = op.compliance.shape[1] > 0
+    for c in range(op.count):
+        u0, u1, u2 = contact_velocity(op, c, bias, soft, x)
+        shift[c] += blend * (coulomb_shift(u1, u2, mu[c]) - shift[c])
+        t = step[c]
+        p0, p1, p2 = project(x[0, c] - t * (u0 + shift[c]), x[1, c] - t * u1, x[2, c] - t * u2, mu[c])
+        d0, d1, d2 = p0 - x[0, c], p1 - x[1, c], p2 - x[2, c]
+        x[0, c], x[1, c], x[2, c] = p0, p1, p2
+        push_bodies(op, c, d0, d1, d2)
+
+
+@loop
+def matrix_sweep(op, bias, mu, step, blend, x, shift):
+    """One Gauss-Seidel sweep over the blocks of a sparse matrix."""
+    for c in range(op.count):
+        u0, u1, u2 = matrix_velocity(op, c, bias, x)
+        shift[c] += blend * (coulomb_shift(u1, u2, mu[c]) - shift[c])
+        t = step[c]
+        x[0, c], x[1, c], x[2, c] = project(x[0, c] - t * (u0 + shift[c]), x[1, c] - t * u1, x[2, c] - t * u2, mu[c])
+
+
+def sweep(op, bias, mu, step, blend, x, shift):
+    """One Gauss-Seidel sweep for any operator (plain Python form)."""
+    if isinstance(op, ContactArrays):
+        contact_sweep(op, bias, mu, step, blend, x, shift)
+    else:
+        matrix_sweep(op, bias, mu, step, blend, x, shift)
+
+
+@overload(sweep)
+def _sweep(op, bias, mu, step, blend, x, shift):
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is ContactArrays:
+        return lambda op, bias, mu, step, blend, x, shift: contact_sweep(op, bias, mu, step, blend, x, shift)
+    if isinstance(op, types.BaseNamedTuple) and op.instance_class is MatrixArrays:
+        return lambda op, bias, mu, step, blend, x, shift: matrix_sweep(op, bias, mu, step, blend, x, shift)
+    return None
+
+
+@block_body
+def _jacobi_step_block(block, count, nx, bias, shift, mu, step, x):
+    """All blocks at once, from the same product."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        t = step[c]
+        x[0, c], x[1, c], x[2, c] = project(
+            x[0, c] - t * (nx[0, c] + bias[0, c] + shift[c]),
+            x[1, c] - t * (nx[1, c] + bias[1, c]),
+            x[2, c] - t * (nx[2, c] + bias[2, c]),
+            mu[c],
+        )
+
+
+@parallel_loop
+def _jacobi_step_blocks(count, nx, bias, shift, mu, step, x):
+    """All blocks of `_jacobi_step_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _jacobi_step_block(block, count, nx, bias, shift, mu, step, x)
+
+
+@loop
+def _jacobi_step(count, nx, bias, shift, mu, step, x):
+    """All blocks at once, from the same product."""
+    if count <= SMALL:
+        _jacobi_step_block(0, count, nx, bias, shift, mu, step, x)
+    else:
+        _jacobi_step_blocks(count, nx, bias, shift, mu, step, x)
+
+
+@loop
+def relax(
+    op,
+    count,
+    dim,
+    bias,
+    mu,
+    true_mu,
+    scale,
+    weight,
+    coulomb,
+    damping,
+    stop,
+    tolerance,
+    limit,
+    check_every,
+    step,
+    sequential,
+    x,
+    nx,
+    shift,
+    best,
+    partial,
+    values,
+    history,
+):
+    """Projected Gauss-Seidel (sequential) or Jacobi with a step per contact. A check costs a fresh product, which also
+    removes the rounding that piles up in the velocities of Gauss-Seidel."""
+    project_all(count, mu, x)
+    product(op, x, nx)
+    products = 1
+    refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)
+    copy_vector(count, x, best)
+    best_value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
+    history[0] = best_value
+    if best_value <= tolerance:
+        return 0, products, CONVERGED, best_value
+    k, checks = 0, 0
+    while k < limit:
+        k += 1
+        blend = min(1.0, damping / k) if coulomb else 0.0
+        check = k % check_every == 0 or k == limit
+        if sequential:
+            sweep(op, bias, mu, step, blend, x, shift)
+            if check:
+                product(op, x, nx)
+                products += 1
+        else:
+            _jacobi_step(count, nx, bias, shift, mu, step, x)
+            product(op, x, nx)
+            products += 1
+            if coulomb:
+                refresh_shift(count, nx, bias, mu, blend, shift)
+        if check:
+            value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
+            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+            if status != RUNNING:
+                return k, products, status, best_value
+    return k, products, MAX_ITERATIONS, best_value
