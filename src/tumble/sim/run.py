@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ..options import Save
 from ..version import __version__
 from .dump import AUTOMATIC, can_be_dumped, dump_failure, dump_path, dump_problem, small_enough
 from .flow import blocked, no_room
+from .progress import show_progress
 from .report import REPORT_COLUMNS, StepReport, report_row
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def run(
     unconverged, not_unique, start = 0, 0, time.perf_counter()
     finished = False
     try:
-        with _Bar(progress, target - sim.state.step) as bar:
+        with show_progress(progress, target - sim.state.step) as display:
             while sim.state.step < target:
                 report = sim.step()
                 rows.append(report_row(report))
@@ -134,7 +134,7 @@ def run(
                     if sim.state.step % save.every == 0 or sim.state.step == target:
                         _frame(sim, writer, save, last=sim.state.step == target)
                 dumped = dumps.after(report)
-                bar.update(report, unconverged)
+                display.update(report, unconverged)
                 if strict and not report.converged:
                     raise NotConvergedError(
                         message(
@@ -287,53 +287,3 @@ class _Dumps:
             rule = "a step whose problem is wanted must be one of this run"
             remedy = f"It ended with step {self._sim.state.step}."
             warnings.warn(message("dump_problems", rule, never, remedy), TumbleWarning, stacklevel=4)
-
-
-class _Bar:
-    """A progress bar with rate, time left, contacts and residual; silent without a terminal or without rich."""
-
-    def __init__(self, wanted: bool | None, steps: int) -> None:
-        self._progress: Any = None
-        self._steps, self._shown = steps, 0.0
-        if (sys.stderr.isatty() if wanted is None else wanted) and steps > 0:
-            try:
-                from rich.console import Console
-                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-            except ImportError:
-                return
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[info]}"),
-                console=Console(stderr=True),
-            )
-
-    def __enter__(self) -> _Bar:
-        if self._progress is not None:
-            self._progress.start()
-            self._task = self._progress.add_task("steps", total=self._steps, rate="", info="")
-            self._start, self._done = time.perf_counter(), 0
-        return self
-
-    def update(self, report: StepReport, unconverged: int) -> None:
-        """Show a step."""
-        if self._progress is None:
-            return
-        self._done += 1
-        now = time.perf_counter()
-        if now - self._shown < 0.1 and self._done < self._steps:
-            return
-        self._shown = now
-        info = f"t {report.time:.4g} s  {report.contacts} contacts  residual {report.natural_map:.1e}"
-        if unconverged:
-            info += f"  {unconverged} unconverged"
-        self._progress.update(
-            self._task, completed=self._done, info=info, rate=f"{self._done / (now - self._start):.0f} steps/s"
-        )
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()

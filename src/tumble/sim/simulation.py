@@ -123,10 +123,11 @@ class Simulation:
     ) -> RunResult:
         """Step to the time `until` [s].
 
-        save: record a trajectory. progress: show a bar (None: if the terminal can). strict: raise at the first step
-        that does not converge. resume: go on with the file and checkpoint of `save` instead of starting them anew.
-        dump_problems: numbers of steps (the first is 1) whose problems are written beside the trajectory, as those of
-        the first ten steps that do not converge are anyway. stop: asked after every step, true ends the run.
+        save: record a trajectory. progress: show a bar (None: on a terminal, and elsewhere a line a minute). strict:
+        raise at the first step that does not converge. resume: go on with the file and checkpoint of `save` instead
+        of starting them anew. dump_problems: numbers of steps (the first is 1) whose problems are written beside the
+        trajectory, as those of the first ten steps that do not converge are anyway. stop: asked after every step,
+        true ends the run.
         """
         return run(
             self,
