@@ -12,9 +12,8 @@ from .broad import (
     most_and_total,
     spread_speed,
 )
-from .coulomb_sweep import nsgs
+from .exact_sweep import nsgs
 from .iterate import apgd
-from .iterate_more import barzilai_borwein, relax
 from .joints import (
     articulated_diagonal,
     articulated_product,
@@ -36,6 +35,7 @@ from .narrow import SCRATCH, find_contacts
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .place import place_shapes
 from .queries import cast_rays, convex_gaps
+from .relax import relax
 from .rolling import rolling_shift_bound
 from .rolling_rows import (
     rolling_product,
@@ -60,6 +60,7 @@ from .rows import (
     warm_start,
     weigh,
 )
+from .spectral import barzilai_borwein
 from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 
 name = "cpu"

@@ -25,7 +25,7 @@ from .rolling import (
     refresh_shift_rolling,
 )
 
-CONVERGED, MAX_ITERATIONS, STALLED, DIVERGED = 0, 1, 2, 3
+RUNNING, CONVERGED, MAX_ITERATIONS, STALLED, DIVERGED = -1, 0, 1, 2, 3
 PATIENCE = 400
 """Iterations without progress after which the limit on the momentum is lifted or set again (Coulomb's law)."""
 STALL_CHECKS = 400
@@ -38,6 +38,30 @@ def copy_vector(count, src, dst):
     for k in range(src.shape[0]):
         for c in range(count):
             dst[k, c] = src[k, c]
+
+
+@loop
+def keep_best(k, value, tolerance, count, x, best, best_value, checks, history):
+    """After a check: note the stopping value of iterate x and keep x where it is the best so far.
+
+    Returns (status, best value, checks since it was found); RUNNING while there is nothing to end for.
+    """
+    if k < history.size:
+        history[k] = value
+    if value < best_value:
+        best_value = value
+        copy_vector(count, x, best)
+        checks = 0
+    else:
+        checks += 1
+    status = RUNNING
+    if best_value <= tolerance:
+        status = CONVERGED
+    elif not math.isfinite(value):
+        status = DIVERGED
+    elif checks > STALL_CHECKS:
+        status = STALLED
+    return status, best_value, checks
 
 
 @loop
@@ -259,20 +283,9 @@ def apgd(
         nx_old, nx, nx_new = nx, nx_new, nx_old
         if k % check_every == 0 or k == limit:
             value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-            if k < history.size:
-                history[k] = value
-            if value < best_value:
-                best_value = value
-                copy_vector(count, x, best)
-                checks = 0
-            else:
-                checks += 1
-            if best_value <= tolerance:
-                return k, products, CONVERGED, best_value
-            if not math.isfinite(value):
-                return k, products, DIVERGED, best_value
-            if checks > STALL_CHECKS:
-                return k, products, STALLED, best_value
+            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+            if status != RUNNING:
+                return k, products, status, best_value
             # Piles need the limit, ill-conditioned stacks do not: change over when progress ends.
             if best_value < 0.7 * mark:
                 mark, since = best_value, k

@@ -1,0 +1,195 @@
+"""Compiled iterations of Barzilai and Borwein; conventions as in `iterate`."""
+
+from __future__ import annotations
+
+import math
+
+from ...kernels.cones import project
+from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ..base import BLOCK
+from .iterate import (
+    CONVERGED,
+    MAX_ITERATIONS,
+    RUNNING,
+    STALLED,
+    copy_vector,
+    curvature_estimate,
+    keep_best,
+    project_all,
+    refresh_shift,
+    sum_three,
+)
+from .measure import stop_value
+from .operators import product
+
+MEMORY = 10
+"""Objectives that the nonmonotone line search looks back on."""
+
+
+@block_body
+def _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d):
+    """d = Pi(x - t g) - x"""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        x0, x1, x2 = x[0, c], x[1, c], x[2, c]
+        p0, p1, p2 = project(
+            x0 - t * (nx[0, c] + bias[0, c] + shift[c]),
+            x1 - t * (nx[1, c] + bias[1, c]),
+            x2 - t * (nx[2, c] + bias[2, c]),
+            mu[c],
+        )
+        d[0, c], d[1, c], d[2, c] = p0 - x0, p1 - x1, p2 - x2
+
+
+@parallel_loop
+def _spectral_direction_blocks(count, x, nx, bias, shift, mu, t, d):
+    """All blocks of `_spectral_direction_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d)
+
+
+@loop
+def _spectral_direction(count, x, nx, bias, shift, mu, t, d):
+    """d = Pi(x - t g) - x"""
+    if count <= SMALL:
+        _spectral_direction_block(0, count, x, nx, bias, shift, mu, t, d)
+    else:
+        _spectral_direction_blocks(count, x, nx, bias, shift, mu, t, d)
+
+
+@block_body
+def _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial):
+    """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
+    dd, dnd, nn, gd, f = 0.0, 0.0, 0.0, 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(3):
+            b = bias[k, c] + (shift[c] if k == 0 else 0.0)
+            dd += d[k, c] * d[k, c]
+            dnd += d[k, c] * nd[k, c]
+            nn += nd[k, c] * nd[k, c]
+            gd += d[k, c] * (nx[k, c] + b)
+            f += x[k, c] * (0.5 * nx[k, c] + b)
+    partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, nn
+    partial[block, 3], partial[block, 4] = gd, f
+
+
+@parallel_loop
+def _spectral_dots_blocks(count, x, nx, bias, shift, d, nd, partial):
+    """All blocks of `_spectral_dots_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial)
+
+
+@loop
+def _spectral_dots(count, x, nx, bias, shift, d, nd, partial):
+    """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
+    if count <= SMALL:
+        _spectral_dots_block(0, count, x, nx, bias, shift, d, nd, partial)
+    else:
+        _spectral_dots_blocks(count, x, nx, bias, shift, d, nd, partial)
+
+
+@block_body
+def _move_block(block, count, s, d, nd, x, nx):
+    """x += s d and N x likewise."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(3):
+            x[k, c] += s * d[k, c]
+            nx[k, c] += s * nd[k, c]
+
+
+@parallel_loop
+def _move_blocks(count, s, d, nd, x, nx):
+    """All blocks of `_move_block`."""
+    for block in prange((count + BLOCK - 1) // BLOCK):
+        _move_block(block, count, s, d, nd, x, nx)
+
+
+@loop
+def _move(count, s, d, nd, x, nx):
+    """x += s d and N x likewise."""
+    if count <= SMALL:
+        _move_block(0, count, s, d, nd, x, nx)
+    else:
+        _move_blocks(count, s, d, nd, x, nx)
+
+
+@loop
+def barzilai_borwein(
+    op,
+    count,
+    dim,
+    bias,
+    mu,
+    true_mu,
+    scale,
+    weight,
+    coulomb,
+    damping,
+    stop,
+    tolerance,
+    limit,
+    check_every,
+    x,
+    nx,
+    d,
+    nd,
+    shift,
+    best,
+    partial,
+    values,
+    history,
+):
+    """Projected spectral gradient with alternating Barzilai-Borwein steps and a nonmonotone line search, whose
+    shortening is the exact minimiser along the direction. N x is updated and recomputed every 50 iterations."""
+    project_all(count, mu, x)
+    t = 1.0 / curvature_estimate(op, count, d, nd)
+    product(op, x, nx)
+    products = 2
+    refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)
+    copy_vector(count, x, best)
+    best_value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
+    history[0] = best_value
+    if best_value <= tolerance:
+        return 0, products, CONVERGED, best_value
+    row = partial.shape[0] - 1  # the last row of partial keeps the objectives of the line search
+    for k in range(MEMORY):
+        partial[row, k] = -math.inf
+    k, checks = 0, 0
+    while k < limit:
+        k += 1
+        if coulomb:
+            refresh_shift(count, nx, bias, mu, min(1.0, damping / k), shift)
+        _spectral_direction(count, x, nx, bias, shift, mu, t, d)
+        product(op, d, nd)
+        products += 1
+        _spectral_dots(count, x, nx, bias, shift, d, nd, partial)
+        dd, dnd, nn = sum_three(count, partial)
+        gd, f = 0.0, 0.0
+        for block in range((count + BLOCK - 1) // BLOCK):
+            gd += partial[block, 3]
+            f += partial[block, 4]
+        partial[row, k % MEMORY] = f
+        highest = f
+        for j in range(MEMORY):
+            highest = max(highest, partial[row, j])
+        s = 1.0
+        # With the correction moving, objectives of different iterations do not compare: use the last one alone.
+        if f + gd + 0.5 * dnd > (f if coulomb else highest) + 1e-4 * gd and dnd > 0.0:
+            s = min(1.0, max(0.01, -gd / dnd))
+        _move(count, s, d, nd, x, nx)
+        if k % 50 == 0:
+            product(op, x, nx)
+            products += 1
+        if dnd > 0.0 and nn > 0.0:
+            t = dd / dnd if k % 2 == 0 else dnd / nn
+        if k % check_every == 0 or k == limit:
+            value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
+            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+            if status != RUNNING:
+                return k, products, status, best_value
+            if dd == 0.0:
+                return k, products, STALLED, best_value
+    return k, products, MAX_ITERATIONS, best_value
