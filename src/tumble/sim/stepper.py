@@ -138,28 +138,9 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             hold_in_velocity(contacts, problem, work.before, work.free, h)
         stretch = work.rows.stretch(contacts, state.memory) if model.pair_laws.is_soft else None
         shift = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h, stretch)
-        guess = problem.vector("x")
-        if options.warm_start:
-            warm = work.rows.warm_start(contacts, state.memory, guess)
-        else:
-            guess[:], warm = 0.0, 0
-        if work.joints is not None:
-            bounded = slice(contacts.count, problem.count)
-            guess[:, bounded] = 0.0
-            if options.warm_start:
-                guess[0, bounded] = state.row_impulse[work.joints.active]
-        if shift is not None:
-            guess[0, : contacts.count] += shift
+        guess, warm = _first_guess(problem, contacts, state, options, shift, work)
     with _Timer(seconds, "solve"):
-        solution = solver.solve(problem, law=options.law, guess=guess)
-        for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
-            np.add(work.free, problem.operator.velocity(_unshifted(solution, contacts, shift)), out=work.velocity)
-            if not work.joints.catch_limits(work.velocity, h):
-                break
-            problem = work.rows.with_new_bounds(contacts, h, shift)
-            guess[:, : contacts.count] = solution.impulse[:, : contacts.count]
-            guess[:, contacts.count : problem.count] = 0.0
-            solution = solver.solve(problem, law=options.law, guess=guess)
+        problem, solution = _solve(problem, contacts, solver, options, guess, shift, work, h)
         unique = None
         if options.unique_forces:
             solution, unique = unique_solution(problem, solution)
@@ -313,6 +294,53 @@ def _prescribed_motion(model: Model, state: State, h: float, work: Workspace) ->
         work.prescribed[body, :3] = (position - state.position[body]) / h
         work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
         work.next_pose[body] = (position, orientation)
+
+
+def _first_guess(
+    problem: ConeProblem,
+    contacts: Contacts,
+    state: State,
+    options: StepOptions,
+    shift: np.ndarray | None,
+    work: Workspace,
+) -> tuple[np.ndarray, int]:
+    """Impulses that the solver starts from, those remembered where there are any, and how many contacts had some."""
+    guess, warm = problem.vector("x"), 0
+    if options.warm_start:
+        warm = work.rows.warm_start(contacts, state.memory, guess)
+    else:
+        guess[:] = 0.0
+    if work.joints is not None:
+        bounded = slice(contacts.count, problem.count)
+        guess[:, bounded] = 0.0
+        if options.warm_start:
+            guess[0, bounded] = state.row_impulse[work.joints.active]
+    if shift is not None:
+        guess[0, : contacts.count] += shift
+    return guess, warm
+
+
+def _solve(
+    problem: ConeProblem,
+    contacts: Contacts,
+    solver: Solver,
+    options: StepOptions,
+    guess: np.ndarray,
+    shift: np.ndarray | None,
+    work: Workspace,
+    h: float,
+) -> tuple[ConeProblem, Solution]:
+    """Solve, and again with more rows while a joint passes a limit that was thought far; the last problem with it."""
+    solution = solver.solve(problem, law=options.law, guess=guess)
+    for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
+        np.add(work.free, problem.operator.velocity(_unshifted(solution, contacts, shift)), out=work.velocity)
+        if not work.joints.catch_limits(work.velocity, h):
+            break
+        problem = work.rows.with_new_bounds(contacts, h, shift)
+        guess[:, : contacts.count] = solution.impulse[:, : contacts.count]
+        guess[:, contacts.count : problem.count] = 0.0
+        solution = solver.solve(problem, law=options.law, guess=guess)
+    return problem, solution
 
 
 def _unshifted(solution: Solution, contacts: Contacts, shift: np.ndarray | None) -> np.ndarray:
