@@ -62,7 +62,7 @@ def test_level_of_known_surfaces():
 
 def test_ball_touches_the_highest_grain():
     position = np.array([[0.0, 0.0, 0.5], [1.5, 0.0, 2.0], [9.0, 0.0, 8.0]])
-    bed = grains.Bed(np.array([0.5, 0.5, 0.5]), position, 0 * position, 0 * position)
+    bed = grains.loose_bed(np.array([0.5, 0.5, 0.5]), position)
     assert crater.touch_height(bed, 2.0) == pytest.approx(2.0 + np.sqrt(2.5**2 - 1.5**2), rel=1e-12)
 
 
@@ -91,8 +91,36 @@ def test_line_through_the_depths():
     assert crater.fit(s, drops[:1]) == {}
 
 
+def test_a_bed_goes_on_at_rest():
+    """A column of grains carries its weight from the first step on, in steps of another length, beside a new body."""
+    s = settings(crater, "crater")
+    position = np.array([[0.0, 0.0, (2 * k + 1) * s.radius] for k in range(20)])
+    bed = grains.loose_bed(np.full(20, s.radius), position)
+
+    def go_on(bed, dt, iterations, ball=None):
+        sim = crater.tb.Simulation(
+            crater.build(s, bed, ball),
+            options=crater.tb.StepOptions(dt=dt),
+            solver=crater.tb.SolverAPGD(tolerance=1e-9, max_iterations=iterations),
+            threads=1,
+        )
+        sim.state.memory = grains.memory_of(bed, dt)
+        for _ in range(3):
+            sim.step()
+        return sim
+
+    bed = grains.bed_of(go_on(bed, 1e-3, 100000), bed.radius)
+    weight = s.density * 4.0 / 3.0 * np.pi * s.radius**3 * s.gravity
+    assert np.sort(bed.force[2]) == pytest.approx(weight * np.arange(1, 21), rel=1e-6)
+    ball = (s.density, 100.0 * s.diameter, 0.0)
+    # The forces are exact to the solver's 1e-9 of the column's norm: over three steps a few 1e-6 of gravity x step.
+    assert crater.mean_speed(go_on(bed, 2e-4, 1, ball).state.velocity[1:-1]) < 1e-5 * s.gravity * 2e-4
+    forgetful = bed._replace(contact=bed.contact[:, :0], force=bed.force[:, :0])
+    assert crater.mean_speed(go_on(forgetful, 2e-4, 1, ball).state.velocity[1:-1]) > 0.1 * s.gravity * 2e-4
+
+
 def test_stillness_needs_its_time():
-    still = crater.Stillness(crater.Settings(), lambda sim: sim.speed)
+    still = crater.Stillness(1e-3, 5e-3, lambda sim: sim.speed)
     asked = [still(SimpleNamespace(time=t, speed=v)) for t, v in ((0.0, 5e-4), (4e-3, 5e-4), (4.5e-3, 2e-3), (5e-3, 0))]
     assert asked == [False] * 4
     assert still(SimpleNamespace(time=0.0101, speed=0.0)) and still.reached
@@ -134,10 +162,10 @@ def test_no_scene_starts_with_overlaps():
 def test_the_slot_is_as_wide_as_it_says():
     """A bead a little smaller than the gap falls through, one a little larger stays."""
     s = replace(settings(hopper, "hopper"), friction=0.0)
-    gap, still = 2.5e-3, np.zeros((1, 3))
+    gap = 2.5e-3
     for size, through in ((0.99, True), (1.01, False)):
         radius = 0.5 * size * gap
-        bed = grains.Bed(np.array([radius]), np.array([[1.001 * radius, 0.0, 3.0 * radius]]), still, still)
+        bed = grains.loose_bed(np.array([radius]), np.array([[1.001 * radius, 0.0, 3.0 * radius]]))
         model = hopper.build(s, gap, bed, closed=False)
         sim = hopper.tb.Simulation(model, options=hopper.tb.StepOptions(dt=1e-4), threads=1)
         sim.run(until=0.1, progress=False)
@@ -183,7 +211,8 @@ def test_a_settled_bed_is_kept(tmp_path):
     def settle():
         made.append(1)
         points = np.random.default_rng(len(made)).normal(size=(4, 3))
-        return grains.Bed(np.ones(4), points, 2 * points, 3 * points), {"settled_speed": 0.5 * len(made)}
+        bed = grains.Bed(np.ones(4), points, 2 * points, 3 * points, np.arange(6).reshape(3, 2), np.ones((3, 2)))
+        return bed, {"settled_speed": 0.5 * len(made)}
 
     first, again, other = (grains.keep_bed(tmp_path / "bed.npz", key, settle) for key in ("a", "a", "b"))
     assert len(made) == 2 and again[1] == first[1] == {"settled_speed": 0.5} and other[1] == {"settled_speed": 1.0}

@@ -15,7 +15,7 @@ import numpy as np
 from .. import checks
 from ..errors import ExperimentError, message
 from ..kernels import jit
-from ..scene.model import Model
+from ..scene.model import ContactMemory, Model
 from ..sim.report import StepReport
 from ..sim.run import RunResult
 from ..sim.simulation import Simulation
@@ -170,13 +170,17 @@ class Job:
         until: float,
         observe: Observer,
         stop: Callable[[Simulation], bool] | None = None,
+        memory: ContactMemory | None = None,
         **rest: Any,
     ) -> tuple[Simulation, RunResult]:
         """Run a model to the time `until` [s]; the observer is called after every step.
 
-        stop: asked after every step; the run ends where it says so. rest: options and solver.
+        stop: asked after every step; the run ends where it says so. memory: of contacts that are there already.
+        rest: options and solver.
         """
         sim = ObservedSimulation(model, observe=observe, threads=self.threads, **rest)
+        if memory is not None:
+            sim.state.memory = memory
         return sim, sim.run(until=until, progress=self.progress, strict=self.strict, stop=stop)
 
     def lenient(self) -> Job:

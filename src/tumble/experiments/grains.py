@@ -11,6 +11,7 @@ import numpy as np
 import tumble as tb
 
 from ..errors import FileError, message
+from ..scene.model import ContactMemory
 
 PITCH = 2.2
 """Distance of the columns and layers at the start [mean radii]."""
@@ -29,11 +30,29 @@ class Bed(NamedTuple):
     """(n, 3) [m/s]"""
     spin: np.ndarray
     """(n, 3) [rad/s]"""
+    contact: np.ndarray
+    """(3, k) int64, keys of the contacts"""
+    force: np.ndarray
+    """(3, k) of the contacts, in world axes [N]. A scene that goes on without them is not at rest: in a deep bed the
+    first solves find them only in part."""
+
+
+def loose_bed(radius: np.ndarray, position: np.ndarray) -> Bed:
+    """Grains that rest in the air: radius (n,), position (n, 3) [m]."""
+    still = np.zeros_like(position)
+    return Bed(radius, position, still, still.copy(), np.zeros((3, 0), np.int64), np.zeros((3, 0)))
 
 
 def bed_of(sim: tb.Simulation, radius: np.ndarray) -> Bed:
     """The grains (n of them) of a scene with one other body, the first."""
-    return Bed(radius, sim.positions()[1:], sim.velocities()[1:], sim.angular_velocities()[1:])
+    m = sim.state.memory
+    contact, force = np.stack([m.uid_a, m.uid_b, m.feature]), m.impulse / sim.options.dt
+    return Bed(radius, sim.positions()[1:], sim.velocities()[1:], sim.angular_velocities()[1:], contact, force)
+
+
+def memory_of(bed: Bed, dt: float) -> ContactMemory:
+    """What the contacts of a bed remember in steps of dt [s]. Bodies keep their keys where new ones are added last."""
+    return ContactMemory(*bed.contact, bed.force * dt)
 
 
 def keep_bed(path: Path, key: str, settle: Callable[[], tuple[Bed, dict[str, float]]]) -> tuple[Bed, dict[str, float]]:
@@ -41,7 +60,7 @@ def keep_bed(path: Path, key: str, settle: Callable[[], tuple[Bed, dict[str, flo
 
     A long experiment that was interrupted does not settle again. key: all that the bed depends on, in words.
     """
-    key = f"tumble {tb.__version__} {key}"
+    key = f"tumble {tb.__version__} {Bed._fields} {key}"
     if path.exists():
         with np.load(path) as stored:
             if str(stored["key"]) == key:

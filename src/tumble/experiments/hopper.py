@@ -119,7 +119,7 @@ def start(s: Settings, gap: float) -> Bed:
     inside = (points[:, 2] - points[:, 0] + gap) / sqrt(2.0) > reach  # above the wall at 45 degrees
     points = points[inside][: s.beads]
     radius = grains.radii_of(len(points), s.radius, s.spread, s.seed)
-    return Bed(radius, points, np.zeros_like(points), np.zeros_like(points))
+    return grains.loose_bed(radius, points)
 
 
 def build(s: Settings, gap: float, bed: Bed, *, closed: bool) -> tb.Model:
@@ -221,6 +221,7 @@ def drain(
         if pictured and not picture and below > 0.3 * total:
             picture.append(view(s, sim))
 
+    dt = 0.5 * s.dt if halved else s.dt
     with warnings.catch_warnings():  # beads that are out fall freely
         warnings.filterwarnings("ignore", "Simulation: a body moves more than its size", TumbleWarning)
         sim, result = job.lenient().simulate(
@@ -228,7 +229,8 @@ def drain(
             until=s.duration,
             observe=observe,
             stop=lambda sim: passed[-1] > s.last * total or sim.time - last[0] >= s.jam,
-            options=tb.StepOptions(dt=0.5 * s.dt if halved else s.dt, law=law),
+            memory=grains.memory_of(bed, dt),
+            options=tb.StepOptions(dt=dt, law=law),
             solver=_solver(s),
         )
     if pictured and not picture:
