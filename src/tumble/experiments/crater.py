@@ -353,7 +353,8 @@ def draw(s: Settings, drops: list[Drop], zero: float, job: Job) -> None:
     """Depths over time, and against the law (Fig. 13 of the paper); pictures of the heaviest ball's craters."""
     path = Panel("depth of the ball [mm]")
     law = Panel("depth [mm]", xlabel=r"$(\rho_b/\rho_g)^{1/2} D^{2/3} H^{1/3} / \mu$ [mm]")
-    reach = []
+    reach: list[float] = []
+    found: list[float] = []
     for rho, color in zip(s.ball_densities, PALETTE):
         own = [d for d in drops if d.density == rho]
         for d, line in zip(own, ("-", "--", ":", "-.")):
@@ -362,8 +363,10 @@ def draw(s: Settings, drops: list[Drop], zero: float, job: Job) -> None:
         x = np.array([law_length(d.depth[-1], d.height, s.ball_diameter, s.friction, rho / s.density) for d in own])
         law.curves.append(Curve(f"{rho:g} kg/m$^3$", x / MM, np.array([d.depth[-1] for d in own]) / MM, color, "", "o"))
         reach.append(x.max())
-    ends = np.array([0.0, max(reach)])
-    law.curves.append(Curve(f"C = {CONSTANT:g}", ends / MM, CONSTANT * ends / MM, "0.35", ":"))
+        found.extend(d.depth[-1] / length for d, length in zip(own, x))
+    ends, mean = np.array([0.0, max(reach)]), float(np.mean(found))
+    law.curves.append(Curve(f"C = {CONSTANT:g} (Uehara and others)", ends / MM, CONSTANT * ends / MM, "0.35", ":"))
+    law.curves.append(Curve(f"C = {mean:.3g} (mean)", ends / MM, mean * ends / MM, "0.35", "-"))
     draw_panels(job.out / "crater.png", [[path, law]], title=f"A ball falls on {s.grains} grains")
     pictures = [
         (f"{d.density:g} kg/m$^3$ from {1e3 * d.height:g} mm: {d.depth[-1] / MM:.1f} mm deep", d.picture)

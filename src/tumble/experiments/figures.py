@@ -29,6 +29,10 @@ class Curve(NamedTuple):
     marker: str = ""
 
 
+MANY = 5
+"""With more curves than these the legend stands beside the axes, where it hides none."""
+
+
 @dataclass
 class Panel:
     """One pair of axes, labelled with units."""
@@ -95,8 +99,10 @@ def _draw_panel(axis: Any, panel: Panel) -> None:
     axis.set_ylabel(panel.ylabel, fontsize=9)
     axis.set_title(panel.title, fontsize=9)
     tidy(axis)
-    if any(c.label and not c.label.startswith("_") for c in panel.curves):
-        axis.legend(frameon=False, fontsize=8)
+    labels = sum(bool(c.label) and not c.label.startswith("_") for c in panel.curves)
+    if labels:
+        beside: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1.0, 1.0)) if labels > MANY else {}
+        axis.legend(frameon=False, fontsize=8, **beside)
 
 
 def _label_decades(direction: Any) -> None:
