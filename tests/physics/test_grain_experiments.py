@@ -9,7 +9,7 @@ import pytest
 
 from tumble.errors import ExpectationError, ExperimentError, TumbleWarning
 from tumble.experiments import brazil_nut, crater, grains, hopper, run_experiment
-from tumble.experiments.base import make_settings
+from tumble.experiments.base import Job, make_settings
 from tumble.sim.query import contacts
 
 
@@ -88,6 +88,8 @@ def test_line_through_the_depths():
     found = crater.fit(s, drops)
     assert found["crater_slope"] == pytest.approx(0.13, rel=1e-9)
     assert found["crater_offset_diameters"] == pytest.approx(-0.8, rel=1e-9)
+    one = crater.measure(s, drops[0], 0.6, 0.0)
+    assert one["crater_constant_rho700_h50mm"] < 0.13
     assert crater.fit(s, drops[:1]) == {}
 
 
@@ -257,6 +259,16 @@ def test_a_small_crater(tmp_path):
     assert m["crater_constant"] == pytest.approx(
         np.mean([value for key, value in m.items() if key.startswith("crater_constant_rho")])
     )
+
+
+@pytest.mark.parametrize("settling, settling_dt", [(0.02, 5e-4), (0.01, 3e-4)])
+def test_a_settling_that_ends_in_the_fall(tmp_path, settling, settling_dt):
+    """Its end is no multiple of the step, as rounding or the user has it: nothing is left for the rest."""
+    given = {"grains": 100, "diameter": 0.008, "side": 0.05, "settling": settling, "settling_dt": settling_dt}
+    s = settings(crater, "crater", **given)
+    bed, metrics = crater.settle(s, Job(out=tmp_path, threads=1, progress=False, strict=False))
+    assert settling - 1e-9 < metrics["settling_time"] < settling + settling_dt and metrics["settled_speed"] > 0.05
+    assert len(bed.radius) == 100
 
 
 def test_a_missed_expectation_is_seen(tmp_path):

@@ -1,5 +1,7 @@
 """What a run shows of its progress: lines in a log, nothing where it is short or not wanted."""
 
+import sys
+
 import pytest
 
 import tumble as tb
@@ -25,9 +27,9 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize("wanted", [None, False])
+@pytest.mark.parametrize("wanted", [None, False, 0])
 def test_short_or_silent_runs_write_nothing(capsys, monkeypatch, wanted):
-    if wanted is False:
+    if wanted is not None:
         monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     assert run(capsys, wanted) == []
 
@@ -52,3 +54,26 @@ def test_the_time_left_follows_the_rate(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "step 1 of 10  0.005 steps/s  0:30:00 left  t 1 s  3 contacts  residual 1.0e-04  2 unconverged\n"
     )
+
+
+def test_a_bar_without_rich_becomes_lines(monkeypatch):
+    assert "Bar" in type(progress.show_progress(True, 5)).__name__
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert "Lines" in type(progress.show_progress(True, 5)).__name__
+
+
+def test_a_log_that_cannot_be_written_does_not_end_the_run(monkeypatch):
+    class Full:
+        def isatty(self):
+            return False
+
+        def write(self, _):
+            raise OSError("no space left")
+
+        def flush(self):
+            raise OSError("no space left")
+
+    monkeypatch.setattr(progress, "time", Clock(100.0))
+    shown = progress.show_progress(None, 10)
+    monkeypatch.setattr(sys, "stderr", Full())
+    shown.update(type("Report", (), dict(time=1.0, contacts=3, natural_map=1e-4)), 0)

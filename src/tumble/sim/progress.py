@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ class Display(AbstractContextManager["Display"], Protocol):
 def show_progress(wanted: bool | None, steps: int) -> Display:
     """The display of a run of so many steps. wanted True: the bar; False: nothing; None: the bar on a terminal, or
     lines."""
-    if steps < 1 or wanted is False:
+    if steps < 1 or (wanted is not None and not wanted):
         return _Silent()
     if wanted or sys.stderr.isatty():
         try:
@@ -93,7 +93,8 @@ class _Lines:
         rate = c.rate
         left = timedelta(seconds=round((c.steps - c.done) / rate))
         text = f"step {c.done} of {c.steps}  {rate:.3g} steps/s  {left} left  {_facts(report, unconverged)}"
-        print(text, file=sys.stderr, flush=True)
+        with suppress(OSError):  # a full disk or a closed pipe must not end the run
+            print(text, file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
         pass
