@@ -1,5 +1,7 @@
 """`python -m tumble` is the command `tumble`."""
 
+import sys
+
 from .cli import main
 
-main()
+sys.exit(main())

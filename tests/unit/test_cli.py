@@ -394,3 +394,10 @@ def test_a_truncated_trajectory_and_checkpoint(scene, capsys):
         path.write_bytes(path.read_bytes()[:500])
         code, _, err = tumble(capsys, *RUN, "--resume")
         assert code == 2 and name in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("module", ["tumble", "tumble.cli"])
+@pytest.mark.parametrize("arguments, code", [(["--version"], 0), (["run", "no such scene.toml"], 2)])
+def test_the_module_exits_like_the_command(module, arguments, code):
+    done = subprocess.run([sys.executable, "-m", module, *arguments], text=True, capture_output=True, timeout=120)
+    assert done.returncode == code, done.stderr

@@ -341,7 +341,7 @@ def measure(s: Settings, d: Drop, packing: float, shift: float) -> dict[str, flo
 def fit(s: Settings, drops: list[Drop]) -> dict[str, float]:
     """Metrics of the straight line through all drops, depth = slope x length of the law + offset.
 
-    A finite grain takes from every depth alike (the offset), so that the slope depends on its size less than C does.
+    An offset that is not small tells that C depends on the depth, as where the bed did not rest.
     """
     if len(drops) < 2:
         return {}
