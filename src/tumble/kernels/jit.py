@@ -1,8 +1,8 @@
 """The only place with compiler flags, the kernel cache and the record of what was compiled.
 
-Numba's own cache does not notice an edit in another module, so the cache folder is named after a hash of every kernel
-and backend source, of Numba, NumPy and the processor. It lies in the user's cache directory, hence also works for a
-read-only installation.
+Numba's own cache does not notice an edit in another module, so each module's compiled kernels lie in a folder named
+after a hash of all sources that it depends on (`fingerprint`), in one named after Numba, NumPy, Python and the
+processor. It lies in the user's cache directory, hence also works for a read-only installation.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import event
+
+from .fingerprint import fingerprint
 
 try:
     import fcntl
@@ -60,13 +62,8 @@ def _processor() -> str:
 
 
 def cache_folder() -> Path:
-    """Folder of this version's compiled kernels."""
-    package = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for source in sorted([*package.glob("kernels/**/*.py"), *package.glob("backends/**/*.py")]):
-        digest.update(str(source.relative_to(package)).encode())
-        digest.update(source.read_bytes())
-    digest.update(f"{numba.__version__} {np.__version__} {sys.version} {_processor()}".encode())
+    """Folder of the kernels that are compiled for this machine, Numba, NumPy and Python."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version} {_processor()}".encode())
     base = os.environ.get("TUMBLE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base else Path.home() / ".cache"
     return root / "tumble" / digest.hexdigest()[:20]
@@ -78,7 +75,7 @@ _FOLDER = cache_folder()
 def _cached(decorator: Callable, function: Callable) -> Callable:
     """Apply a Numba decorator with our cache folder, leaving the user's own Numba settings alone."""
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_FOLDER)
+    numba.config.CACHE_DIR = str(_FOLDER / fingerprint(function.__code__.co_filename))
     try:
         compiled = decorator(function)
     finally:

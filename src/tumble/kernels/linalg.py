@@ -8,6 +8,24 @@ from .jit import formula
 
 
 @formula
+def row3(a, i):
+    """Row of an (n, 3) array as a tuple."""
+    return (a[i, 0], a[i, 1], a[i, 2])
+
+
+@formula
+def row4(a, i):
+    """Row of an (n, 4) array as a tuple."""
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3])
+
+
+@formula
+def row9(a, i):
+    """Row of an (n, 9) array as a tuple."""
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
+
+
+@formula
 def dot(a, b):
     """a . b"""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

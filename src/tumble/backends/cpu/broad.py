@@ -6,9 +6,8 @@ import math
 
 from ...kernels.convex import HALF_SPACE
 from ...kernels.jit import formula, loop, parallel_loop, prange
-from ...kernels.linalg import norm, sub
+from ...kernels.linalg import norm, row3, sub
 from ..base import BODY_BLOCK
-from .motion import row3
 
 DYNAMIC = 2
 LEVELS = 256

@@ -13,10 +13,9 @@ from numba.extending import overload
 
 from ...kernels.jit import formula, loop, parallel_loop, prange
 from ...kernels.joints import coordinate
-from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply
+from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4, row9
 from ...kernels.motion import turn
 from ..base import ArticulatedArrays
-from .motion import row3, row4, row9
 from .operators import add_compliance, gather, lay_down, product, read_rows
 
 SIDES = 4

@@ -5,29 +5,11 @@ from __future__ import annotations
 import math
 
 from ...kernels.jit import formula, loop, parallel_loop, prange
-from ...kernels.linalg import add, mat_t_vec, mat_vec, mul, norm, quat_matrix, symmetric_vec
+from ...kernels.linalg import add, mat_t_vec, mat_vec, mul, norm, quat_matrix, row3, row4, row9, symmetric_vec
 from ...kernels.motion import gyroscopic_midpoint, turn
 from ..base import BODY_BLOCK
 
 DYNAMIC, KINEMATIC = 2, 1
-
-
-@formula
-def row3(a, i):
-    """Row of an (n, 3) array as a tuple."""
-    return (a[i, 0], a[i, 1], a[i, 2])
-
-
-@formula
-def row4(a, i):
-    """Row of an (n, 4) array as a tuple."""
-    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3])
-
-
-@formula
-def row9(a, i):
-    """Row of an (n, 9) array as a tuple."""
-    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
 
 
 @formula

@@ -9,10 +9,9 @@ from ...kernels.convex import HALF_SPACE, MESH, SPHERE
 from ...kernels.distance import sphere_sphere
 from ...kernels.epa import EPA_END
 from ...kernels.jit import formula, merged_formula, parallel_loop, prange
-from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, norm, sub
+from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, norm, row3, row4, row9, sub
 from ...kernels.manifold import MANIFOLD_END, manifold
 from ...kernels.pairs import FAST_TRAVEL, meeting
-from .motion import row3, row4, row9
 
 DYNAMIC = 2
 SCRATCH = max(EPA_END, MANIFOLD_END)

@@ -6,9 +6,8 @@ import numpy as np
 
 from ...kernels.convex import HALF_SPACE, MESH, SPHERE, support
 from ...kernels.jit import formula, parallel_loop, prange
-from ...kernels.linalg import add, cross, dot, mat_vec, norm, quat_matrix, quat_multiply
+from ...kernels.linalg import add, cross, dot, mat_vec, norm, quat_matrix, quat_multiply, row3, row4, row9
 from ..base import BODY_BLOCK
-from .motion import row3, row4, row9
 
 
 @formula

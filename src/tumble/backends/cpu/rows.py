@@ -6,9 +6,8 @@ import math
 
 from ...kernels.cones import project
 from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
-from ...kernels.linalg import cross, dot, largest_eigenvalue, sub, tangents
+from ...kernels.linalg import cross, dot, largest_eigenvalue, row3, sub, tangents
 from ..base import BLOCK
-from .motion import row3
 
 FROZEN = 1e-13
 """A normal row whose diagonal is below this part of the block's trace cannot be moved by its impulse."""

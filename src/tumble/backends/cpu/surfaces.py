@@ -18,7 +18,7 @@ from ...kernels.convex import (
     triangle_normal,
 )
 from ...kernels.jit import formula, parallel_loop, prange
-from ...kernels.linalg import add, axpy, column, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, sub
+from ...kernels.linalg import add, axpy, column, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from ...kernels.manifold import AS_DEEP, manifold
 from ...kernels.pairs import meeting
 from ...kernels.surfaces import (
@@ -30,7 +30,6 @@ from ...kernels.surfaces import (
     normal_is_real,
 )
 from ..base import TREE_LEAF
-from .motion import row3, row4, row9
 from .narrow import is_convex_pair, ordered, point_velocity, spin_travel, step_back, write_row
 from .place import local_box, turned_box
 
