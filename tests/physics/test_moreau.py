@@ -80,14 +80,6 @@ def test_a_pile_stays_quiet():
     assert reports["largest_overlap"].max() < 1e-4
 
 
-def test_joints_are_refused():
-    scene = tb.SceneBuilder()
-    scene.add_body(None, mass=1.0, inertia=(1, 1, 1), position=(1, 0, 0), name="bob")
-    scene.add_joint("spherical", None, "bob", anchor=(0, 0, 0))
-    with pytest.raises(OptionsError, match="does not take scenes with joints"):
-        tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3, integrator="moreau"))
-
-
 def test_theta_needs_the_integrator():
     with pytest.raises(OptionsError, match="belongs to integrator"):
         tb.StepOptions(dt=1e-3, theta=0.7)

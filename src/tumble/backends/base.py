@@ -62,6 +62,62 @@ class ArticulatedArrays(NamedTuple):
     bounded_compliance: np.ndarray  # (bounded,)
 
 
+class FrameArrays(NamedTuple):
+    """Coordinates between frames on two bodies, as in `JointModel`."""
+
+    body: np.ndarray  # (k, 2) int32
+    position: np.ndarray  # (2 k, 3)
+    orientation: np.ndarray  # (2 k, 4)
+    kind: np.ndarray  # (c,) int64
+    frame: np.ndarray  # (c,) int64
+    axis: np.ndarray  # (c, 2) int64
+
+
+class EqualityArrays(NamedTuple):
+    """Equality rows in the order of elimination with the factor of their system, cluster by cluster."""
+
+    cluster: np.ndarray  # (clusters + 1,) int64: first row of each cluster
+    cluster_body_start: np.ndarray  # (clusters + 1,) int64
+    cluster_body: np.ndarray  # (..,) int64: the bodies that its rows can move
+    body: np.ndarray  # (rows, 4) int32
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    l_start: np.ndarray  # (rows + 1,) int64
+    l_row: np.ndarray
+    l_value: np.ndarray
+    inverse_pivot: np.ndarray  # (rows,)
+    coord: np.ndarray  # (rows, 2) int64
+    weight: np.ndarray  # (rows, 2)
+    wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
+    rigid: np.ndarray  # (rows,) bool
+
+
+class KickedArrays(NamedTuple):
+    """Bodies at the pose at which a step kicks them."""
+
+    inertia: np.ndarray  # (n, 3)
+    locked: np.ndarray  # (n, 6) bool
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+    matrix: np.ndarray  # (n, 9)
+    spin: np.ndarray  # (n, 3) body axes, before the kick
+    before: np.ndarray  # (n, 6) velocity before the kick
+
+
+class ClosingWork(NamedTuple):
+    """Scratch of closing the joints: rows, or six earlier rounds of them."""
+
+    y: np.ndarray  # (rows,)
+    g: np.ndarray
+    f: np.ndarray
+    best: np.ndarray
+    last_g: np.ndarray
+    last_x: np.ndarray
+    dg: np.ndarray  # (6, rows)
+    dx: np.ndarray
+    q: np.ndarray
+    base: np.ndarray  # (n, 6)
+
+
 class RollingArrays(NamedTuple):
     """The operator of contacts with six rows: n, u, w, then the turns about the same axes (spin, roll u, roll w)."""
 

@@ -43,3 +43,28 @@ def _straight(e, ra, rb):
     """Velocity along e of a point of b (arm rb) against one of a (arm ra)."""
     ta, tb = cross(ra, e), cross(rb, e)
     return (-e[0], -e[1], -e[2], -ta[0], -ta[1], -ta[2], e[0], e[1], e[2], tb[0], tb[1], tb[2])
+
+
+@formula
+def arctangent(sine, cosine):
+    """Angle of the point (cosine, sine) in (-pi, pi].
+
+    By halving it twice and its series, and not by the library, whose last bit may differ between freshly compiled and
+    cached kernels.
+    """
+    x, y = abs(cosine), abs(sine)
+    if x == 0.0 and y == 0.0:
+        return 0.0
+    t = y / x if y <= x else x / y
+    for _ in range(2):
+        t = t / (1.0 + math.sqrt(1.0 + t * t))
+    q = t * t
+    total = 0.0
+    for k in range(12, -1, -1):
+        total = 1.0 / (2.0 * k + 1.0) - q * total
+    angle = 4.0 * t * total
+    if y > x:
+        angle = 0.5 * math.pi - angle
+    if cosine < 0.0:
+        angle = math.pi - angle
+    return -angle if sine < 0.0 else angle

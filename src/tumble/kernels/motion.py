@@ -1,62 +1,206 @@
-"""Motion of one body: gyroscopic midpoint and the exponential map."""
+"""Motion of one body: the inertia in world axes, and the drift, a torque-free rotation.
+
+A step kicks the angular momentum at a fixed orientation and then drifts (`docs/adr/0006-kick-then-drift.md`). The drift
+keeps the angular momentum in world axes and the energy to rounding, whatever the inertia and the step, and it is
+symplectic: what joints and contacts kick between two drifts neither heats nor brakes a spinning body in the long run.
+"""
 
 from __future__ import annotations
 
 import math
 
 from .jit import formula
-from .linalg import quat_exp, quat_multiply
+from .linalg import cross, mat_t_vec, mat_vec, mul, quat_exp, quat_matrix, quat_multiply, symmetric_vec
 
 NEWTON_LIMIT = 30
+PART = 0.1
+"""A general rotation is divided into parts of at most this angle [rad]: Newton's method has no solution from about a
+radian on."""
+MOST_PARTS = 1000
+"""Beyond so many the body turns by more than 100 rad in a step, and its nutation cannot be resolved."""
 
 
 @formula
-def gyroscopic_midpoint(inertia, spin, h):
-    """New spin (body axes) after h of torque-free motion. Steps that turn by more than a radian are divided, so that
-    Newton's method always converges; each part keeps the energy."""
-    parts = 1 + int(min(1000.0, h * math.sqrt(spin[0] * spin[0] + spin[1] * spin[1] + spin[2] * spin[2])))
-    for _ in range(parts):
-        spin = _midpoint(inertia, spin, h / parts)
-    return spin
+def world_inverse_inertia(m, inertia, lx, ly, lz):
+    """Inverse inertia (xx, yy, zz, xy, xz, yz) in world axes; locked rotations give zero rows.
 
-
-@formula
-def _midpoint(inertia, spin, h):
-    """One step of the implicit midpoint rule, solved to rounding.
-
-    I (w1 - w0) = h (I wm) x wm with wm = (w0 + w1)/2: conserves the kinetic energy and |I w| exactly. Unknown here is
-    wm; Newton's matrix is I + h/2 (d/dw)(w x I w).
+    With locks it is the inverse of the inertia restricted to the free axes, not a part of the whole inverse.
     """
     a, b, c = inertia
-    p, q, r = spin
-    if (a == b and b == c) or (p == 0.0 and q == 0.0) or (q == 0.0 and r == 0.0) or (p == 0.0 and r == 0.0):
-        return spin  # a sphere, or a spin about a principal axis, stays
-    x, y, z = p, q, r
-    k = 0.5 * h
-    last = math.inf
-    for _ in range(NEWTON_LIMIT):
-        f0 = a * (x - p) + k * (c - b) * y * z
-        f1 = b * (y - q) + k * (a - c) * z * x
-        f2 = c * (z - r) + k * (b - a) * x * y
-        m01, m02 = k * (c - b) * z, k * (c - b) * y
-        m10, m12 = k * (a - c) * z, k * (a - c) * x
-        m20, m21 = k * (b - a) * y, k * (b - a) * x
-        c00, c01, c02 = b * c - m12 * m21, m12 * m20 - m10 * c, m10 * m21 - b * m20
-        det = a * c00 + m01 * c01 + m02 * c02
-        d0 = (c00 * f0 + (m02 * m21 - m01 * c) * f1 + (m01 * m12 - m02 * b) * f2) / det
-        d1 = (c01 * f0 + (a * c - m02 * m20) * f1 + (m02 * m10 - a * m12) * f2) / det
-        d2 = (c02 * f0 + (m01 * m20 - a * m21) * f1 + (a * b - m01 * m10) * f2) / det
-        x, y, z = x - d0, y - d1, z - d2
-        change = abs(d0) + abs(d1) + abs(d2)
-        if change == 0.0 or change >= last:
-            break
-        last = change
-    return (2.0 * x - p, 2.0 * y - q, 2.0 * z - r)
+    if not (lx or ly or lz):
+        a, b, c = 1.0 / a, 1.0 / b, 1.0 / c
+    xx = a * m[0] * m[0] + b * m[1] * m[1] + c * m[2] * m[2]
+    yy = a * m[3] * m[3] + b * m[4] * m[4] + c * m[5] * m[5]
+    zz = a * m[6] * m[6] + b * m[7] * m[7] + c * m[8] * m[8]
+    xy = a * m[0] * m[3] + b * m[1] * m[4] + c * m[2] * m[5]
+    xz = a * m[0] * m[6] + b * m[1] * m[7] + c * m[2] * m[8]
+    yz = a * m[3] * m[6] + b * m[4] * m[7] + c * m[5] * m[8]
+    if not (lx or ly or lz):
+        return (xx, yy, zz, xy, xz, yz)
+    if lx and ly and lz:
+        return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    if ly and lz:
+        return (1.0 / xx, 0.0, 0.0, 0.0, 0.0, 0.0)
+    if lx and lz:
+        return (0.0, 1.0 / yy, 0.0, 0.0, 0.0, 0.0)
+    if lx and ly:
+        return (0.0, 0.0, 1.0 / zz, 0.0, 0.0, 0.0)
+    if lx:
+        det = yy * zz - yz * yz
+        return (0.0, zz / det, yy / det, 0.0, 0.0, -yz / det)
+    if ly:
+        det = xx * zz - xz * xz
+        return (zz / det, 0.0, xx / det, 0.0, -xz / det, 0.0)
+    det = xx * yy - xy * xy
+    return (yy / det, xx / det, 0.0, -xy / det, 0.0, 0.0)
+
+
+@formula
+def _normalised(q):
+    s = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    return (s * q[0], s * q[1], s * q[2], s * q[3])
 
 
 @formula
 def turn(orientation, spin, h):
     """Orientation after turning with a constant spin (body axes) for h, normalised."""
-    q = quat_multiply(orientation, quat_exp((h * spin[0], h * spin[1], h * spin[2])))
-    s = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    return (s * q[0], s * q[1], s * q[2], s * q[3])
+    return _normalised(quat_multiply(orientation, quat_exp((h * spin[0], h * spin[1], h * spin[2]))))
+
+
+@formula
+def drift(orientation, inertia, spin, lx, ly, lz, h):
+    """Orientation and spin (body axes) after h without torque; lx, ly, lz: locked rotations about the world axes."""
+    a, b, c = inertia
+    p, q, r = spin
+    locks = (1 if lx else 0) + (1 if ly else 0) + (1 if lz else 0)
+    if locks == 1:
+        return _one_axis_locked(orientation, inertia, spin, lx, ly, lz, h)
+    principal = (p == 0.0 and q == 0.0) or (q == 0.0 and r == 0.0) or (p == 0.0 and r == 0.0)
+    if locks > 1 or principal or (a == b and b == c):
+        return turn(orientation, spin, h), spin  # about an axis that stays
+    if b == c:
+        d, spin = _symmetric(p, q, r, a, b, h)
+        d = quat_multiply(quat_exp((h * a / b * p, h * q, h * r)), (d[0], d[1], 0.0, 0.0))
+    elif a == c:
+        d, new = _symmetric(q, r, p, b, c, h)
+        spin = (new[2], new[0], new[1])
+        d = quat_multiply(quat_exp((h * p, h * b / c * q, h * r)), (d[0], 0.0, d[1], 0.0))
+    elif a == b:
+        d, new = _symmetric(r, p, q, c, a, h)
+        spin = (new[1], new[2], new[0])
+        d = quat_multiply(quat_exp((h * p, h * q, h * c / a * r)), (d[0], 0.0, 0.0, d[1]))
+    else:
+        d, spin = _moser_veselov(inertia, spin, h)
+    return _normalised(quat_multiply(orientation, d)), spin
+
+
+@formula
+def _symmetric(axial, u, v, axial_inertia, inertia, h):
+    """Two equal moments, exactly: the body turns about its angular momentum and, against that, about its axis.
+
+    Cosine and sine of half the second angle, and the spin (axial, u, v) after it.
+    """
+    angle = h * (1.0 - axial_inertia / inertia) * axial
+    half = quat_exp((angle, 0.0, 0.0))
+    c, s = half[0], half[1]
+    # The same angle comes step after step, so c^2 + s^2 must not err to one side: the smaller gives the larger.
+    if abs(c) >= abs(s):
+        c = math.copysign(math.sqrt(1.0 - s * s), c)
+    else:
+        s = math.copysign(math.sqrt(1.0 - c * c), s)
+    du, dv = 2.0 * s * (c * v - s * u), -2.0 * s * (c * u + s * v)
+    return (c, s), (axial, u + du, v + dv)
+
+
+@formula
+def _moser_veselov(inertia, spin, h):
+    """Three different moments: the discrete Moser-Veselov map with modified moments (Hairer and Vilmart), order 4.
+
+    The rotation of a part, a unit quaternion (e0, e), obeys e0 J e + e x J e = k y / 2 with the angular momentum y. J
+    are the modified moments 1/J = (1 + k^2 s)/I + k^2 d, whose s and d depend on the two invariants alone; the map
+    keeps the energy of J, hence that of I.
+    """
+    a, b, c = inertia
+    y = mul(inertia, spin)
+    energy = 0.5 * (y[0] * spin[0] + y[1] * spin[1] + y[2] * spin[2])
+    parts = h * math.sqrt(2.0 * energy / min(a, min(b, c))) / PART
+    if not parts < MOST_PARTS:  # about the angular momentum: keeps both invariants
+        rate = 2.0 * energy / (y[0] * y[0] + y[1] * y[1] + y[2] * y[2])
+        return quat_exp((h * rate * y[0], h * rate * y[1], h * rate * y[2])), spin
+    count = 1 + int(parts)
+    k = h / count
+    product = a * b * c
+    square = 0.5 * (y[0] * y[0] + y[1] * y[1] + y[2] * y[2])
+    t = (a + b + c) / (6.0 * product)
+    s = k * k * (t * square - (1.0 / a + 1.0 / b + 1.0 / c) * energy / 3.0)
+    d = k * k * (t * energy - square / (3.0 * product))
+    modified = (1.0 / ((1.0 + s) / a + d), 1.0 / ((1.0 + s) / b + d), 1.0 / ((1.0 + s) / c + d))
+    whole = (1.0, 0.0, 0.0, 0.0)
+    for _ in range(count):
+        e0, e = _part(modified, (0.5 * k * y[0], 0.5 * k * y[1], 0.5 * k * y[2]))
+        once = cross(e, y)
+        twice = cross(e, once)
+        y = (
+            y[0] + 2.0 * (twice[0] - e0 * once[0]),
+            y[1] + 2.0 * (twice[1] - e0 * once[1]),
+            y[2] + 2.0 * (twice[2] - e0 * once[2]),
+        )
+        whole = quat_multiply(whole, (e0, e[0], e[1], e[2]))
+    return whole, (y[0] / a, y[1] / b, y[2] / c)
+
+
+@formula
+def _part(j, half):
+    """The quaternion (e0, e) with e0 J e + e x J e = half, by Newton's method to rounding."""
+    a, b, c = j
+    x, y, z = half[0] / a, half[1] / b, half[2] / c
+    last = math.inf
+    e0 = 1.0
+    for _ in range(NEWTON_LIMIT):
+        e0 = math.sqrt(1.0 - (x * x + y * y + z * z))
+        f0 = e0 * a * x + (c - b) * y * z - half[0]
+        f1 = e0 * b * y + (a - c) * z * x - half[1]
+        f2 = e0 * c * z + (b - a) * x * y - half[2]
+        u, v, w = x / e0, y / e0, z / e0
+        m00, m01, m02 = a * (e0 - x * u), (c - b) * z - a * x * v, (c - b) * y - a * x * w
+        m10, m11, m12 = (a - c) * z - b * y * u, b * (e0 - y * v), (a - c) * x - b * y * w
+        m20, m21, m22 = (b - a) * y - c * z * u, (b - a) * x - c * z * v, c * (e0 - z * w)
+        c00, c01, c02 = m11 * m22 - m12 * m21, m12 * m20 - m10 * m22, m10 * m21 - m11 * m20
+        det = m00 * c00 + m01 * c01 + m02 * c02
+        d0 = (c00 * f0 + (m02 * m21 - m01 * m22) * f1 + (m01 * m12 - m02 * m11) * f2) / det
+        d1 = (c01 * f0 + (m00 * m22 - m02 * m20) * f1 + (m02 * m10 - m00 * m12) * f2) / det
+        d2 = (c02 * f0 + (m01 * m20 - m00 * m21) * f1 + (m00 * m11 - m01 * m10) * f2) / det
+        x, y, z = x - d0, y - d1, z - d2
+        change = abs(d0) + abs(d1) + abs(d2)
+        if change == 0.0 or change >= last:
+            break
+        last = change
+    return math.sqrt(1.0 - (x * x + y * y + z * z)), (x, y, z)
+
+
+@formula
+def _one_axis_locked(orientation, inertia, spin, lx, ly, lz, h):
+    """One world axis locked: the implicit midpoint rule that keeps the angular momentum about the two others."""
+    m = quat_matrix(orientation)
+    w = mat_vec(m, spin)
+    w = (0.0 if lx else w[0], 0.0 if ly else w[1], 0.0 if lz else w[2])
+    y = mul(inertia, mat_t_vec(m, w))
+    momentum = mat_vec(m, y)
+    energy = 0.5 * (w[0] * momentum[0] + w[1] * momentum[1] + w[2] * momentum[2])
+    parts = h * math.sqrt(2.0 * energy / min(inertia[0], min(inertia[1], inertia[2]))) / PART
+    count = 1 + int(parts) if parts < MOST_PARTS else MOST_PARTS
+    k = h / count
+    for _ in range(count):
+        last = math.inf
+        for _ in range(NEWTON_LIMIT):
+            middle = quat_matrix(quat_multiply(quat_exp((0.5 * k * w[0], 0.5 * k * w[1], 0.5 * k * w[2])), orientation))
+            new = symmetric_vec(world_inverse_inertia(middle, inertia, lx, ly, lz), momentum)
+            change = abs(new[0] - w[0]) + abs(new[1] - w[1]) + abs(new[2] - w[2])
+            w = new
+            if change == 0.0 or change >= last:
+                break
+            last = change
+        orientation = _normalised(quat_multiply(quat_exp((k * w[0], k * w[1], k * w[2])), orientation))
+    m = quat_matrix(orientation)
+    w = symmetric_vec(world_inverse_inertia(m, inertia, lx, ly, lz), momentum)
+    return orientation, mat_t_vec(m, w)

@@ -17,6 +17,9 @@ __all__ = ["Attribute", "read_checkpoint", "replacing", "write_checkpoint"]
 
 Attribute = str | float | int
 FORMAT = "tumble checkpoint"
+VERSION = 3
+"""3: spins are those after the drift of a step. In files of versions 1 and 2 they are those of its kick, which the
+engine of then would have gone on from with another scheme; they are refused."""
 BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
 JOINT_ARRAYS = ("coordinate", "row_impulse", "target")
 FLOW_ARRAYS = ("presence", "flow")
@@ -35,7 +38,11 @@ def write_checkpoint(path: str | Path, state: State, *, attributes: Mapping[str,
         for name, array in arrays.items():
             file[name] = array
         file.attrs.update(
-            format=FORMAT, format_version=2, time=float(state.time), step=int(state.step), sha256=_digest(state, arrays)
+            format=FORMAT,
+            format_version=VERSION,
+            time=float(state.time),
+            step=int(state.step),
+            sha256=_digest(state, arrays),
         )
         attached = file.create_group("attributes")
         for name, value in attributes.items():
@@ -65,6 +72,16 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
                         "must be a tumble checkpoint",
                         "another HDF5 file",
                         "Trajectories are read by Trajectory.",
+                    )
+                )
+            version = int(file.attrs.get("format_version", 0))
+            if version != VERSION:
+                raise FileError(
+                    message(
+                        str(path),
+                        f"must be of version {VERSION} (velocities after the drift of a step)",
+                        f"version {version}",
+                        "Another version of tumble wrote it: go on with that one, or start the run again.",
                     )
                 )
             names = MEMORY_ARRAYS + tuple(name for name in LAW_ARRAYS if f"memory/{name}" in file)

@@ -11,7 +11,14 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ArticulatedArrays, ContactArrays
+from ..backends.base import (
+    ArticulatedArrays,
+    ClosingWork,
+    ContactArrays,
+    EqualityArrays,
+    FrameArrays,
+    KickedArrays,
+)
 from ..enums import BodyKind, MotorMode, RowRole
 from ..errors import BlowUpError, SceneError, message
 from ..kernels.joints import ANGLE
@@ -19,13 +26,16 @@ from ..scene import rotation
 from ..scene.joint_model import Target
 from ..scene.model import Model, State
 from .elimination import Pattern, row_bodies
+from .joint_system import JointSystem
 
 __all__ = ["Joints"]
 
-PROJECTIONS = 12
-"""Rounds of the projection at most; two or three are usual."""
 PROJECTED = 1e-13
-"""Violation at which it ends [m or rad, times the size of the mechanism where that is larger than 1]."""
+"""Violation at which the projection ends [in sizes of the mechanism for lengths, rad for angles]."""
+CLOSED = 1e-9
+"""Violation up to which joints count as closed, likewise."""
+HUGE = 1e30
+"""Compliance of a row that does not count."""
 LIMIT_SLACK = 0.02
 """A limit is a row from this distance on [rad, or of the limit's size]."""
 LIMIT_RECOVERY = 10.0
@@ -47,44 +57,52 @@ class Joints:
         bodies = row_bodies(j.row_coord, j.coord_frame, j.frame_body)
         equality, self._bounded = j.equality_rows, j.bounded_rows
         self._pattern = p = Pattern.of(bodies[equality], j.row_element[equality], movable)
-        self._equality = equality[p.order]  # rows in the order of elimination
-        self._body = np.ascontiguousarray(bodies[self._equality])
+        self.equality = equality[p.order]
+        """Equality rows in the order of elimination"""
+        self._body = np.ascontiguousarray(bodies[self.equality])
         self._all_bounded_body = np.ascontiguousarray(bodies[self._bounded])
-        n, c = len(self._equality), j.coord_count
+        n, c = len(self.equality), j.coord_count
         self._value, self._second = np.zeros(c), np.zeros(c)
         self._coord_jacobian = np.zeros((c, 12))
         self._trial_jacobian = np.zeros((c, 12))
-        self._jacobian, self._weighted = np.zeros((n, 24)), np.zeros((n, 24))
-        self._compliance, self._bias = np.zeros(n), np.zeros(n)
-        self._l_row = np.zeros(int(p.l_start[-1]), np.int64)
-        self._l_value = np.zeros(int(p.l_start[-1]))
-        self._l_used, self._mark, self._path = (np.zeros(n, np.int64) for _ in range(3))
-        self._inverse_pivot, self._work, self._reaction = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._dropped = np.zeros(max(1, len(p.cluster) - 1), np.int64)
+        self.system = JointSystem(model, backend, p, self.equality, self._body)
+        """The equality rows at the pose of the kick"""
+        self._ends: JointSystem | None = None
+        self._bias, self._reaction = np.zeros(n), np.zeros(n)
+        self._kick_value = np.zeros(c)
         self.impulse = np.zeros(self.count)
-        """(r,) impulses of all rows in this step [N s or N m s]"""
+        """(r,) impulses of all rows in this step's kick [N s or N m s]"""
+        self.end_impulse = np.zeros(self.count)
+        """(r,) impulses at the start and end of a step of Moreau's integrator"""
         self._angles = np.flatnonzero(j.coord_kind == ANGLE)
-        dynamic = model.body_kind == BodyKind.DYNAMIC
-        light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
-        least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
-        nimble = np.where(dynamic, 1.0 / np.where(least > 0.0, least, 1.0), 0.0)
-        sides = np.maximum(self._body, 0)
-        self._light = np.where(self._body >= 0, light[sides], 0.0)
-        self._nimble = np.where(self._body >= 0, nimble[sides], 0.0)
-        self._rigid = j.row_role[self._equality] == RowRole.RIGID
-        self._touched = np.unique(j.frame_body).astype(np.int64)
+        self._rigid = j.row_role[self.equality] == RowRole.RIGID
         self._trial_position = model.initial.position.copy()
         self._trial_orientation = model.initial.orientation.copy()
         cluster_bodies = [np.flatnonzero(p.cluster_of == k) for k in range(len(p.cluster) - 1)]
         self._cluster_body = np.concatenate([*cluster_bodies, np.zeros(0, np.int64)]).astype(np.int64)
         self._cluster_body_start = np.cumsum([0] + [len(b) for b in cluster_bodies]).astype(np.int64)
+        touched = np.unique(j.frame_body).astype(np.int64)
+        self._unmoved = touched[p.cluster_of[touched] < 0]
+        self._frames = FrameArrays(
+            j.frame_body, j.frame_position, j.frame_orientation, j.coord_kind, j.coord_frame, j.coord_axis
+        )
+        self._equality_coord = np.ascontiguousarray(j.row_coord[self.equality])
+        self._equality_weight = np.ascontiguousarray(j.row_weight[self.equality])
+        self._closing = ClosingWork(
+            *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6))
+        )
+        clusters = len(p.cluster) - 1
+        self._small, self._found = np.zeros((clusters, 6, 7)), np.zeros((clusters, 4))
         self._targets = np.zeros(len(j.motors))
         self._functions = [k for k, m in enumerate(j.motors) if callable(m.target)]
         self._constant = np.array([0.0 if callable(m.target) else float(m.target) for m in j.motors])
         self.functions: dict[int, Target] = {}
         """Functions of time set during a run in place of a motor's target"""
-        self._size = max(1.0, float(np.abs(j.frame_position).max(initial=0.0)))
-        role = j.row_role[self._equality]
+        sizes = model.body_size[touched]
+        size = max(np.abs(j.frame_position).max(initial=0.0), sizes[np.isfinite(sizes)].max(initial=0.0))
+        self.size = float(size) if size > 0.0 else 1.0
+        """Size of the largest jointed body [m], the scale of what counts as closed"""
+        role = j.row_role[self.equality]
         self._soft_rows, self._speed_rows = role == RowRole.SPRING, role == RowRole.SPEED
         self._two = np.flatnonzero(j.row_coord[:, 1] >= 0)
         self._driven = np.flatnonzero(
@@ -115,45 +133,45 @@ class Joints:
     # ------------------------------------------------------------------ the present step
 
     def prepare(
-        self, state: State, h: float, inverse_inertia: np.ndarray, free: np.ndarray, *, controllers: bool = True
+        self,
+        kick: KickedArrays,
+        state: State,
+        h: float,
+        inverse_inertia: np.ndarray,
+        free: np.ndarray,
+        *,
+        theta: float | None = None,
+        controllers: bool = True,
+        again: bool = False,
     ) -> None:
-        """Rows at the present pose, targets of the motors, the factor; then `free` (n, 6) obeys the equalities.
+        """Rows at the pose of the kick, targets of the motors, the factor; then `free` (n, 6) obeys the equalities.
 
-        controllers: whether they are called (once a step).
+        theta: of Moreau's integrator, whose rows hold in velocity: rigid ones leave the velocity across them as it is
+        (their positions are closed by `begin` and `project`), springs take the mean force of the step. controllers:
+        whether they are called. again: once more in the same step, with the same targets.
         """
-        j, b = self.model, self._backend
-        value = self.coordinates(state, self._coord_jacobian)
-        b.row_jacobians(
-            self._equality, j.row_coord, j.row_weight, self._body, self._coord_jacobian,
-            self._model.body_inverse_mass, inverse_inertia, self._jacobian, self._weighted,
-        )  # fmt: skip
-        self._set_targets(state, h, value, controllers)
+        if theta is None:
+            ahead = state.coordinate
+        else:
+            ahead = self.predicted(state.coordinate, kick.before, (1.0 - theta) * h, self._trial_jacobian)
+        value = self._coordinates(kick.position, kick.orientation, ahead, self._coord_jacobian)
+        self._kick_value = value
+        self.system.assemble(self._coord_jacobian, inverse_inertia)
+        if not again:
+            self._set_targets(state, h, value, kick.before, controllers)
         g = self._violation(value)
-        self._set_equalities(g[self._equality], h)
-        p = self._pattern
-        b.factor_joints(
-            p.cluster, p.start, p.column, p.pair_start, p.pair, self._jacobian, self._weighted, self._compliance,
-            self._whole_diagonal(), p.parent, p.l_start, self._l_row, self._l_value, self._l_used,
-            self._inverse_pivot, self._work, self._mark, self._path, self._dropped,
-        )  # fmt: skip
+        self._set_equalities(g[self.equality], h, theta, kick.before)
+        self.system.factor()
         self.impulse[:] = 0.0
-        self._start_position, self._start_orientation = state.position.copy(), state.orientation.copy()
+        self._start_position, self._start_orientation = kick.position.copy(), kick.orientation.copy()
         self._push_torques(h, inverse_inertia, free)
-        rhs = np.zeros(len(self._equality))
-        b.row_speeds(self._body, self._jacobian, free, rhs)
-        rhs += self._bias
+        rhs = self.system.speeds(free) + self._bias
         self._rhs = rhs.copy()
         self._look_for_fights()
-        b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, rhs)
-        b.push_rows(self._body, self._weighted, -rhs, free)
-        self.impulse[self._equality] -= rhs
-        self._set_bounded(g, h, inverse_inertia, free)
-
-    def _whole_diagonal(self) -> np.ndarray:
-        """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""
-        j = self._jacobian.reshape(-1, 4, 6)
-        linear, angular = np.sum(j[:, :, :3] ** 2, axis=2), np.sum(j[:, :, 3:] ** 2, axis=2)
-        return np.sum(linear * self._light + angular * self._nimble, axis=1) + self._compliance
+        self.system.solve(rhs)
+        self.system.push(-rhs, free)
+        self.impulse[self.equality] -= rhs
+        self._set_bounded(g, h, theta, inverse_inertia, free, kick.before)
 
     def coordinates(self, state: State, jacobian: np.ndarray) -> np.ndarray:
         """Values (c,) at a state; angles go on counting turns from `state.coordinate`."""
@@ -179,20 +197,25 @@ class Joints:
     def _violation(self, value: np.ndarray) -> np.ndarray:
         """g (r,) of every row."""
         j = self.model
-        g = j.row_weight[:, 0] * value[j.row_coord[:, 0]] - self._offset
+        g = j.row_weight[:, 0] * value[j.row_coord[:, 0]] - self._wanted()
         if self._two.size:
             g[self._two] += j.row_weight[self._two, 1] * value[j.row_coord[self._two, 1]]
-        if self._driven.size:
-            g[self._driven] -= self._targets[j.row_motor[self._driven]]
         return g
 
-    def _set_targets(self, state: State, h: float, value: np.ndarray, controllers: bool) -> None:
+    def _wanted(self) -> np.ndarray:
+        """weight . coordinates (r,) of rows that hold."""
+        if not self._driven.size:
+            return self._offset
+        out = self._offset.copy()
+        out[self._driven] += self._targets[self.model.row_motor[self._driven]]
+        return out
+
+    def _set_targets(self, state: State, h: float, value: np.ndarray, velocity: np.ndarray, controllers: bool) -> None:
         """What the motors want at the end of the step; controllers are called with values and speeds."""
         j = self.model
         self._plain_targets(state, state.time + h)
         if not j.controllers or not controllers:
             return
-        velocity = np.concatenate([state.velocity, _world_spin(state)], axis=1)
         for controller in j.controllers:
             c = np.array([j.motors[k].coordinate for k in controller.motors])
             speed = np.einsum(
@@ -235,17 +258,23 @@ class Joints:
         for k, function in self.functions.items():
             self._targets[k] = _at(function, time, f"motor '{j.motors[k].name}'")
 
-    def _set_equalities(self, g: np.ndarray, h: float) -> None:
+    def _set_equalities(self, g: np.ndarray, h: float, theta: float | None, before: np.ndarray) -> None:
         """Bias and compliance of the equality rows."""
-        np.multiply(g, 1.0 / h, out=self._bias)
-        self._compliance[:] = 0.0
+        compliance = self.system.compliance
+        compliance[:] = 0.0
+        speeds = None if theta is None else self.system.speeds(before)
+        if theta is None:
+            np.multiply(g, 1.0 / h, out=self._bias)
+        else:
+            np.negative(speeds, out=self._bias)
         soft, speed = self._soft_rows, self._speed_rows
         if soft.any():
-            rows = self._equality[soft]
+            rows = self.equality[soft]
             k, d = self.model.row_stiffness[rows], self.model.row_damping[rows]
-            self._bias[soft], self._compliance[soft] = _soft(g[soft], k, d, h)
+            old = None if theta is None else speeds[soft]
+            self._bias[soft], compliance[soft] = _soft(g[soft], k, d, h, theta, old)
         if speed.any():
-            self._bias[speed] = -self._targets[self.model.row_motor[self._equality[speed]]]
+            self._bias[speed] = -self._targets[self.model.row_motor[self.equality[speed]]]
 
     def _push_torques(self, h: float, inverse_inertia: np.ndarray, free: np.ndarray) -> None:
         """Impulses of torque motors into the free velocity."""
@@ -263,7 +292,15 @@ class Joints:
         self._torque_impulse = h * self._targets[self._torque_motors]
         self._backend.push_rows(body, weighted, self._torque_impulse, free)
 
-    def _set_bounded(self, g: np.ndarray, h: float, inverse_inertia: np.ndarray, free: np.ndarray) -> None:
+    def _set_bounded(
+        self,
+        g: np.ndarray,
+        h: float,
+        theta: float | None,
+        inverse_inertia: np.ndarray,
+        free: np.ndarray,
+        before: np.ndarray,
+    ) -> None:
         """The bounded rows that count in this step, with their bias and bounds."""
         j, rows = self.model, self._bounded
         n = len(rows)
@@ -278,7 +315,8 @@ class Joints:
         self._backend.row_speeds(self._all_bounded_body, jacobian, free, speed)
         role = j.row_role[rows]
         limit = (role == RowRole.LOWER) | (role == RowRole.UPPER)
-        bias = g[rows] / h
+        # A limit holds until the next kick, the position of a motor at the end of the step.
+        bias = g[rows] / np.where(limit, h, h if theta is None else theta * h)
         open_limit = limit & (g[rows] < 0.0)
         bias[open_limit] = LIMIT_RECOVERY * g[rows[open_limit]]
         bias[role == RowRole.FRICTION] = 0.0
@@ -286,7 +324,10 @@ class Joints:
         bias[driven] = -self._targets[j.row_motor[rows[driven]]]
         compliance = np.zeros(n)
         soft = (role == RowRole.BOUNDED_POSITION) & (j.row_stiffness[rows] > 0.0)
-        bias[soft], compliance[soft] = _soft(g[rows[soft]], j.row_stiffness[rows[soft]], j.row_damping[rows[soft]], h)
+        if soft.any():
+            k, d, old = j.row_stiffness[rows[soft]], j.row_damping[rows[soft]], np.zeros(n)
+            self._backend.row_speeds(self._all_bounded_body, jacobian, before, old)
+            bias[soft], compliance[soft] = _soft(g[rows[soft]], k, d, h, theta, old[soft])
         # mu of the blocks: 0 for a limit, minus the largest impulse otherwise
         bound = np.where(limit, 0.0, -h * j.row_most[rows])
         self._all_bounded = (bias + speed, bound, jacobian, weighted, compliance)
@@ -319,8 +360,8 @@ class Joints:
         """Everything the operator needs."""
         p = self._pattern
         return ArticulatedArrays(
-            contacts, p.cluster, self._body, self._jacobian, self._weighted, p.l_start, self._l_row, self._l_value,
-            self._inverse_pivot, self._reaction, *self._bounded_arrays,
+            contacts, p.cluster, self._body, self.system.jacobian, self.system.weighted, p.l_start, self.system.l_row,
+            self.system.l_value, self.system.inverse_pivot, self._reaction, *self._bounded_arrays,
         )  # fmt: skip
 
     def diagonal(self, arrays: ArticulatedArrays, out: np.ndarray) -> None:
@@ -341,66 +382,117 @@ class Joints:
 
     def take_reactions(self, bounded: np.ndarray) -> None:
         """The impulses after the contacts have been solved: `bounded` (active,), and what the elimination answered."""
-        self.impulse[self._equality] -= self._reaction
+        self.impulse[self.equality] -= self._reaction
         self.impulse[self.active] = bounded
 
-    def project(
-        self, state: State, matrix: np.ndarray, velocity: np.ndarray, h: float, poses: dict[int, tuple]
-    ) -> None:
-        """Change the new velocity (n, 6) so that the rigid rows hold exactly at the end of the step.
+    def project(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> None:
+        """Change the new velocity (n, 6) so that the rigid rows hold exactly after the drift for `rest`.
 
-        Along M^-1 G^T of the old pose, as SHAKE does: the change belongs to the impulses, and the energy stays.
+        Along M^-1 G of the kick, as SHAKE does: the change belongs to the impulses, and the energy stays.
         """
-        b, p = self._backend, self._pattern
-        g = np.zeros(len(self._equality))
-        last, better = np.inf, (velocity, self.impulse)
-        self.drift = self.drift_before = 0.0
-        for k in range(PROJECTIONS):
-            violation = self.violation_at(state, matrix, velocity, h, poses)[self._equality]
-            g[:] = np.where(self._rigid, violation, 0.0)
-            self._worst = int(np.argmax(np.abs(g))) if len(g) else 0
-            worst = float(abs(g[self._worst])) if len(g) else 0.0
-            self.drift_before = worst if k == 0 else self.drift_before
-            self.drift = worst
-            if worst > last or not np.isfinite(worst):  # worse than before: go back
-                velocity[:], self.impulse[:] = better
-                self.drift = last
-                break
-            if worst <= PROJECTED * self._size or (worst >= 0.5 * last and k > 2):
-                break
-            last, better = worst, (velocity.copy(), self.impulse.copy())
-            y = g / -h
-            b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, y)
-            b.push_rows(self._body, self._weighted, y, velocity)
-            self.impulse[self._equality] += y
+        self._close(kick, velocity, rest, poses, np.iinfo(np.int64).max)
+        self.impulse[self.equality] += self._closing.y
 
-    def violation_at(
-        self, state: State, matrix: np.ndarray, velocity: np.ndarray, h: float, poses: dict[int, tuple]
-    ) -> np.ndarray:
-        """g (r,) of all rows after moving with `velocity` for h."""
-        self._backend.trial_pose(
-            self._touched, matrix, state.position, state.orientation, velocity, h, self._trial_position,
-            self._trial_orientation,
-        )  # fmt: skip
+    def _close(
+        self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple], rounds: int
+    ) -> None:
+        p, s = self._pattern, self.system
+        fixed = self._unmoved
+        self._trial_position[fixed] = kick.position[fixed] + rest * velocity[fixed, :3]
+        self._trial_orientation[fixed] = rotation.turned(kick.orientation[fixed], rest * velocity[fixed, 3:])
         for body, (position, orientation) in poses.items():
             self._trial_position[body], self._trial_orientation[body] = position, orientation
-        ahead = self.predicted(state.coordinate, velocity, h)
-        value = self._coordinates(self._trial_position, self._trial_orientation, ahead, self._trial_jacobian)
-        return self._violation(value)
+        rows = EqualityArrays(
+            p.cluster, self._cluster_body_start, self._cluster_body, self._body, s.weighted, p.l_start, s.l_row,
+            s.l_value, s.inverse_pivot, self._equality_coord, self._equality_weight,
+            self._wanted()[self.equality], self._rigid,
+        )  # fmt: skip
+        self._backend.close_joints(
+            rest, PROJECTED * self.size, rounds, rows, self._frames, kick, self._kick_value, self._coord_jacobian,
+            velocity, self._trial_position, self._trial_orientation, self._closing, self._small, self._found,
+        )  # fmt: skip
+        worst = int(np.argmax(self._found[:, 0])) if len(self._found) else -1
+        self.drift = float(self._found[worst, 0]) if worst >= 0 else 0.0
+        self.drift_before = float(self._found[:, 1].max(initial=0.0))
+        self._worst = int(self._found[worst, 2]) if worst >= 0 else 0
 
-    def predicted(self, value: np.ndarray, velocity: np.ndarray, h: float) -> np.ndarray:
+    def open(self, state: State) -> bool:
+        """Whether the projection has left joints open that were closed before and do not contradict each other."""
+        if self.drift <= CLOSED * self.size or self.fighting:
+            return False
+        before = np.abs(self._violation(state.coordinate)[self.equality])
+        told = self.model.row_motor[self.equality] >= 0  # their targets may have moved since
+        return float(before[self._rigid & ~told].max(initial=0.0)) <= CLOSED * self.size
+
+    # ------------------------------------------------------------------ Moreau's integrator: the ends of a step
+
+    def _at_end(self, state: State, inverse_inertia: np.ndarray) -> JointSystem:
+        """The rigid rows at the state's own pose."""
+        system = self._end_system()
+        self._coordinates(state.position, state.orientation, state.coordinate, self._trial_jacobian)
+        system.assemble(self._trial_jacobian, inverse_inertia)
+        system.compliance[:] = np.where(self._rigid, 0.0, HUGE)
+        system.factor()
+        return system
+
+    def _end_system(self) -> JointSystem:
+        if self._ends is None:
+            self._ends = JointSystem(self._model, self._backend, self._pattern, self.equality, self._body)
+        return self._ends
+
+    def begin(self, state: State, inverse_inertia: np.ndarray) -> JointSystem:
+        """The rows along which a step of Moreau's integrator is kicked at its start."""
+        return self._at_end(state, inverse_inertia)
+
+    def miss(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> np.ndarray:
+        """g (equalities,) of the rigid rows after a drift for `rest`; `self.drift` is the largest."""
+        self._close(kick, velocity, rest, poses, 1)
+        return self._closing.g.copy()
+
+    def hold(self, state: State, velocity: np.ndarray, inverse_inertia: np.ndarray, h: float) -> float:
+        """Change velocities (n, 6) at the end of a step so that the rigid rows hold in velocity; returns the work [J].
+
+        `state.coordinate` must still be that of the step's start.
+        """
+        start = state.coordinate
+        system = self._at_end(state, inverse_inertia)
+        ahead = self.predicted(start, velocity, h, self._trial_jacobian)
+        value = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
+        before = velocity.copy()
+        y = system.speeds(velocity)
+        driven = np.flatnonzero(self._rigid & (self.model.row_motor[self.equality] >= 0))
+        for row in driven:
+            motor = int(self.model.row_motor[self.equality[row]])
+            c = self.model.row_coord[self.equality[row], 0]
+            y[row] -= self._target_speed(motor, state.time, (value[c] - start[c]) / h)
+        y = np.where(self._rigid, -y, 0.0)
+        system.solve(y)
+        system.push(y, velocity)
+        self.end_impulse[self.equality] += y
+        mean = np.where(self._dynamic, 0.5 * (before + velocity), 0.0)
+        return float(y @ system.speeds(mean))
+
+    def _target_speed(self, motor: int, time: float, mean: float) -> float:
+        """Speed of a motor's target: of a function its derivative, otherwise the mean over the step."""
+        target = self.functions.get(motor, self.model.motors[motor].target)
+        if not callable(target):
+            return mean
+        e = 1e-6
+        return (float(target(time + e)) - float(target(time - e))) / (2.0 * e)
+
+    def predicted(self, value: np.ndarray, velocity: np.ndarray, h: float, jacobian: np.ndarray) -> np.ndarray:
         """Where angles will be after h at these velocities (n, 6): whole turns are counted from there."""
         if not self._angles.size:
             return value
         j, k = self.model, self._angles
         both = velocity[j.frame_body[j.coord_frame[k]]].reshape(-1, 12)
         out = value.copy()
-        out[k] += h * np.einsum("ks,ks->k", self._coord_jacobian[k], both)
+        out[k] += h * np.einsum("ks,ks->k", jacobian[k], both)
         return out
 
     def finish(self, state: State, before: np.ndarray, velocity: np.ndarray, h: float) -> None:
         """After the step: coordinates (from those `before`) and impulses into the state."""
-        ahead = self.predicted(before, velocity, h)
+        ahead = self.predicted(before, velocity, h, self._coord_jacobian)
         state.coordinate = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
         state.row_impulse = self.impulse.copy()
 
@@ -410,7 +502,7 @@ class Joints:
         mean = np.where(self._dynamic, relative, 0.0)
         motor = self.model.row_motor
         parts = [
-            (self._body, self._jacobian, self.impulse[self._equality], motor[self._equality] >= 0),
+            (self._body, self.system.jacobian, self.impulse[self.equality], motor[self.equality] >= 0),
             (*self._bounded_arrays[:2], self.impulse[self.active], motor[self.active] >= 0),
         ]
         if self._torque_motors.size:
@@ -429,7 +521,7 @@ class Joints:
 
     def worst_joint(self) -> str:
         """Name of the joint that is open most after the last projection."""
-        return self.model.names[int(self.model.row_element[self._equality[self._worst]])]
+        return self.model.names[int(self.model.row_element[self.equality[self._worst]])]
 
     # ------------------------------------------------------------------ forces
 
@@ -441,7 +533,8 @@ class Joints:
         element = np.concatenate([j.row_element, [j.motors[k].element for k in self._torque_motors]]).astype(int)
         weight = np.concatenate([j.row_weight[:, 0], np.ones(len(self._torque_motors))])
         extra = self._torque_impulse if self._torque_motors.size else np.zeros(0)
-        own = weight * np.concatenate([self.impulse, extra]) / h
+        impulse = self.impulse + self.end_impulse
+        own = weight * np.concatenate([impulse, extra]) / h
         count = len(j.elements)
         force, torque, effort = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count)
         np.add.at(force, element, own[:, None] * self._coord_jacobian[first, 6:9])
@@ -451,7 +544,7 @@ class Joints:
         for r in self._two:  # a gear's other coordinate, where it moves the same body (a screw)
             c, e = j.row_coord[r, 1], j.row_element[r]
             if j.frame_body[j.coord_frame[c], 1] == b[e]:
-                own_second = j.row_weight[r, 1] * self.impulse[r] / h
+                own_second = j.row_weight[r, 1] * impulse[r] / h
                 force[e] += own_second * self._coord_jacobian[c, 6:9]
                 torque[e] += own_second * self._coord_jacobian[c, 9:12]
         arm = rotation.rotate(self._start_orientation[b], j.frame_position[2 * frame + 1])
@@ -484,51 +577,48 @@ class Joints:
 
         Springs and speeds do not count (their compliance is huge).
         """
-        b, p, j = self._backend, self._pattern, self.model
-        value = self.coordinates(state, self._coord_jacobian)
-        b.row_jacobians(
-            self._equality, j.row_coord, j.row_weight, self._body, self._coord_jacobian,
-            self._model.body_inverse_mass, inverse_inertia, self._jacobian, self._weighted,
-        )  # fmt: skip
         self._plain_targets(state, state.time)
-        g = self._violation(value)
-        self._compliance[:] = np.where(self._rigid, 0.0, 1e30)
-        b.factor_joints(
-            p.cluster, p.start, p.column, p.pair_start, p.pair, self._jacobian, self._weighted, self._compliance,
-            self._whole_diagonal(), p.parent, p.l_start, self._l_row, self._l_value, self._l_used,
-            self._inverse_pivot, self._work, self._mark, self._path, self._dropped,
-        )  # fmt: skip
-        y = np.where(self._rigid, -g[self._equality], 0.0)
-        b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, y)
+        return self._newton(state, inverse_inertia, self.system, self._coord_jacobian)
+
+    def close_at_end(self, state: State, inverse_inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same at the end of a step, with its targets."""
+        return self._newton(state, inverse_inertia, self._end_system(), self._trial_jacobian)
+
+    def _newton(
+        self, state: State, inverse_inertia: np.ndarray, system: JointSystem, jacobian: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        g = self._violation(self.coordinates(state, jacobian))
+        system.assemble(jacobian, inverse_inertia)
+        system.compliance[:] = np.where(self._rigid, 0.0, HUGE)
+        system.factor()
+        y = np.where(self._rigid, -g[self.equality], 0.0)
+        system.solve(y)
         move = np.zeros((len(state.position), 6))
-        b.push_rows(self._body, self._weighted, y, move)
-        g[~np.isin(np.arange(self.count), self._equality[self._rigid])] = 0.0
+        system.push(y, move)
+        g[~np.isin(np.arange(self.count), self.equality[self._rigid])] = 0.0
         return move, g
 
     def still(self, state: State, velocity: np.ndarray) -> None:
         """Change velocities (n, 6) so that the rigid rows hold in velocity; after `close` at the same pose."""
-        b, p, j = self._backend, self._pattern, self.model
-        y = np.zeros(len(self._equality))
-        b.row_speeds(self._body, self._jacobian, velocity, y)
-        for row, motor in enumerate(j.row_motor[self._equality]):
-            target = self.functions.get(int(motor), j.motors[motor].target) if motor >= 0 else 0.0
-            if callable(target):
-                e = 1e-6
-                y[row] -= (float(target(state.time + e)) - float(target(state.time))) / e
+        y = self.system.speeds(velocity)
+        for row, motor in enumerate(self.model.row_motor[self.equality]):
+            if motor >= 0 and self._rigid[row]:
+                y[row] -= self._target_speed(int(motor), state.time, 0.0)
         y = np.where(self._rigid, -y, 0.0)
-        b.solve_joints(p.cluster, p.l_start, self._l_row, self._l_value, self._inverse_pivot, y)
-        b.push_rows(self._body, self._weighted, y, velocity)
+        self.system.solve(y)
+        self.system.push(y, velocity)
 
     # ------------------------------------------------------------------ what depends on what
 
     @property
     def redundant(self) -> int:
         """Rows that depend on others at the present pose."""
-        return int(self._dropped.sum()) if len(self._pattern.cluster) > 1 else 0
+        return self.system.dropped
 
     def forget(self) -> None:
         """No forces yet."""
         self.impulse[:] = 0.0
+        self.end_impulse[:] = 0.0
         self._torque_impulse = np.zeros(len(self._torque_motors))
 
     def redundant_names(self) -> list[tuple[str, ...]]:
@@ -543,29 +633,29 @@ class Joints:
         self.fighting = ()
         if not self.redundant:
             return
-        p, left = self._pattern, self._rhs.copy()
-        self._backend.forward_joints(p.cluster, p.l_start, self._l_row, self._l_value, left)
+        left = self._rhs.copy()
+        self.system.forward(left)
         scale = float(np.abs(self._rhs).max(initial=0.0))
-        if np.abs(left[self._inverse_pivot == 0.0]).max(initial=0.0) > 1e-6 * scale + 1e-6:
+        if np.abs(left[self.system.inverse_pivot == 0.0]).max(initial=0.0) > 1e-6 * scale + 1e-6:
             worst = max(self._dependencies(self._rhs), key=lambda found: found[1])
             self.fighting = worst[0]
 
     def _dependencies(self, rhs: np.ndarray | None) -> list[tuple[tuple[str, ...], float]]:
         p, out = self._pattern, []
-        dropped = np.flatnonzero(self._inverse_pivot == 0.0)
+        dropped = np.flatnonzero(self.system.inverse_pivot == 0.0)
         if not dropped.size:
             return out
-        left = np.zeros(len(self._equality)) if rhs is None else rhs.copy()
-        self._backend.forward_joints(p.cluster, p.l_start, self._l_row, self._l_value, left)
+        left = np.zeros(len(self.equality)) if rhs is None else rhs.copy()
+        self.system.forward(left)
         names = self.model.names
         for k in dropped:
-            z = np.zeros(len(self._equality))
+            z = np.zeros(len(self.equality))
             z[k] = 1.0
             for i in range(k - 1, -1, -1):  # z = L^-T e_k: the combination of rows that vanishes
                 low, high = p.l_start[i], p.l_start[i + 1]
-                z[i] = -(self._l_value[low:high] @ z[self._l_row[low:high]])
+                z[i] = -(self.system.l_value[low:high] @ z[self.system.l_row[low:high]])
             involved = [int(k)] + [int(i) for i in np.argsort(-np.abs(z)) if i != k and abs(z[i]) > 1e-6]
-            elements = dict.fromkeys(names[self.model.row_element[self._equality[i]]] for i in involved)
+            elements = dict.fromkeys(names[self.model.row_element[self.equality[i]]] for i in involved)
             out.append((tuple(elements), float(abs(left[k]))))
         return out
 
@@ -578,10 +668,20 @@ class Joints:
             self._offset[open_rows] = self._violation(value)[open_rows]
 
 
-def _soft(g: np.ndarray, k: np.ndarray, d: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-    """Bias and compliance of springs and dampers, implicit."""
-    s = h * k + d
-    return k * g / s, 1.0 / (h * s)
+def _soft(
+    g: np.ndarray, k: np.ndarray, d: np.ndarray, h: float, theta: float | None, before: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bias and compliance of springs and dampers, implicit.
+
+    theta: Moreau's; the force is that of the mean stretch and speed of the step, g at the pose of the kick and `before`
+    the speeds there.
+    """
+    if theta is None:
+        s = h * k + d
+        return k * g / s, 1.0 / (h * s)
+    s = theta * (theta * h * k + d)
+    old = (1.0 - theta) * (d - (1.0 - theta) * h * k)
+    return (k * g + old * before) / s, 1.0 / (h * s)
 
 
 def _at(target: Target, time: float, where: str) -> float:

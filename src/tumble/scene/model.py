@@ -222,8 +222,12 @@ class Model:
 
     def user_pose(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """Position (n, 3) and orientation (n, 4) of the frames the user gave."""
-        orientation = rotation.multiply(state.orientation, rotation.conjugate(self.body_axes))
-        return state.position - rotation.rotate(orientation, self.body_center), orientation
+        return self.user_frames(state.position, state.orientation)
+
+    def user_frames(self, position: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for centres of mass (n, 3) and principal axes (n, 4)."""
+        orientation = rotation.multiply(orientation, rotation.conjugate(self.body_axes))
+        return position - rotation.rotate(orientation, self.body_center), orientation
 
     def centered_pose(self, position: np.ndarray, orientation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The inverse of `user_pose`."""

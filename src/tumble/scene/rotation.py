@@ -77,6 +77,15 @@ def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
     return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * axis / np.linalg.norm(axis)])
 
 
+def turned(q: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Quaternions (n, 4) turned by rotation vectors (n, 3) in world axes [rad]."""
+    size = np.linalg.norm(angle, axis=1)
+    some = size > 0.0
+    factor = np.where(some, np.sin(0.5 * size) / np.where(some, size, 1.0), 0.5)
+    out = multiply(np.concatenate([np.cos(0.5 * size)[:, None], factor[:, None] * angle], axis=1), q)
+    return out / np.linalg.norm(out, axis=1)[:, None]
+
+
 def from_normal(normal: np.ndarray) -> np.ndarray:
     """Shortest turn (4,) that takes the z axis to a unit normal (3,)."""
     x, y, z = np.asarray(normal, float)

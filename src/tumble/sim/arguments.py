@@ -31,13 +31,13 @@ def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -
                 "For example SolverAPGD(tolerance=1e-6).",
             )
         )
-    if options.integrator == Integrator.MOREAU and (model.joints.row_count or model.joints.motors):
+    if (model.joints.row_count or model.joints.motors) and not getattr(solver, "jointed", True):
         raise OptionsError(
             message(
-                "StepOptions.integrator",
-                "'moreau' does not take scenes with joints yet",
-                f"{len(model.joints.elements)} joints, motors or springs",
-                "Use integrator='euler'.",
+                "Simulation.solver",
+                "cannot take scenes with joints",
+                f"{type(solver).__name__} with {len(model.joints.elements)} joints, motors or springs",
+                "Use SolverAPGD, SolverAuto, or leave it out.",
             )
         )
     if options.integrator == Integrator.MOREAU and model.pair_laws.is_soft:

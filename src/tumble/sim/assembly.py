@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..backends.base import KickedArrays
 from ..enums import BodyKind, RowRole
 from ..errors import SceneError, TumbleWarning, message
 from ..problem.joints import Joints
@@ -15,7 +16,7 @@ from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..scene.motion import Motion
 
-__all__ = ["Assembly", "assemble"]
+__all__ = ["Assembly", "assemble", "world_inverse_inertia"]
 
 ROUNDS = 60
 CLOSED = 1e-12
@@ -51,19 +52,20 @@ def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inert
         state.target = np.full(len(model.joints.motors), np.nan)
     worst, g = np.inf, np.zeros(0)
     for _ in range(ROUNDS):
-        _inverse_inertia(model, state, inverse_inertia)
+        world_inverse_inertia(model, state, inverse_inertia)
         move, g = joints.close(state, inverse_inertia)
         new = float(np.abs(g).max(initial=0.0))
-        if new <= CLOSED * joints._size or (0.9 * worst < new < 1e-10) or not np.isfinite(new):
+        if new <= CLOSED * joints.size or (0.9 * worst < new < 1e-10) or not np.isfinite(new):
             worst = new
             break
         worst = new
         longest = float(np.linalg.norm(move[:, 3:], axis=1).max(initial=0.0))
         move *= min(1.0, LARGEST_TURN / longest) if longest > 0.0 else 1.0
         state.position += move[:, :3]
-        _turn(state, move[:, 3:])
+        moved = np.any(move[:, 3:] != 0.0, axis=1)
+        state.orientation[moved] = rotation.turned(state.orientation[moved], move[moved, 3:])
         state.coordinate = joints.coordinates(state, joints._coord_jacobian)
-    if not worst <= 1e-9 * joints._size:
+    if not worst <= 1e-9 * joints.size:
         _refuse(joints, g, worst)
     state.coordinate = joints.coordinates(state, joints._coord_jacobian)
     redundant = tuple(joints.redundant_names())
@@ -88,7 +90,7 @@ def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inert
         float(changed.max(initial=0.0)),
         redundant,
     )
-    if out.moved > WORTH_SAYING * joints._size:
+    if out.moved > WORTH_SAYING * joints.size:
         warnings.warn(
             message(
                 "Simulation",
@@ -102,7 +104,7 @@ def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inert
     return out
 
 
-def _inverse_inertia(model: Model, state: State, out: np.ndarray) -> None:
+def world_inverse_inertia(model: Model, state: State, out: np.ndarray) -> None:
     """World inverse inertia (n, 6) at the present pose (locked axes do not turn)."""
     m = rotation.matrix(state.orientation)
     free = (model.body_kind == BodyKind.DYNAMIC) & ~np.any(model.body_locked[:, 3:], axis=1)
@@ -118,16 +120,6 @@ def _inverse_inertia(model: Model, state: State, out: np.ndarray) -> None:
         if axes.size:
             tensor[np.ix_(axes, axes)] = np.linalg.inv(inertia[np.ix_(axes, axes)])
         out[b] = tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-
-
-def _turn(state: State, angle: np.ndarray) -> None:
-    """Turn the bodies by rotation vectors (n, 3) in world axes."""
-    size = np.linalg.norm(angle, axis=1)
-    moving = size > 0.0
-    half = 0.5 * size[moving]
-    q = np.concatenate([np.cos(half)[:, None], (np.sin(half) / size[moving])[:, None] * angle[moving]], axis=1)
-    turned = rotation.multiply(q, state.orientation[moving])
-    state.orientation[moving] = turned / np.linalg.norm(turned, axis=1)[:, None]
 
 
 def _refuse(joints: Joints, g: np.ndarray, worst: float) -> None:
@@ -178,7 +170,10 @@ def _motion_velocity(model: Model, motion: Motion, body: int, time: float) -> np
 def _check_speeds(model: Model, joints: Joints, state: State, h: float, inverse_inertia: np.ndarray) -> None:
     """Refuse motors and joints that prescribe different speeds for the same motion."""
     velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
-    joints.prepare(state, h, inverse_inertia, velocity, controllers=False)
+    kick = KickedArrays(
+        model.body_inertia, model.body_locked, state.position, state.orientation, np.zeros((0, 9)), state.spin, velocity
+    )
+    joints.prepare(kick, state, h, inverse_inertia, velocity.copy(), controllers=False)
     joints.forget()
     scale = float(np.abs(joints._rhs).max(initial=0.0))
     bad = joints.contradictions(1e-6 * scale + 1e-9)

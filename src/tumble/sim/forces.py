@@ -73,8 +73,9 @@ class ContactForces:
         return mask
 
 
-def contact_forces(model: Model, result: StepResult, dt: float) -> ContactForces:
+def contact_forces(model: Model, result: StepResult) -> ContactForces:
     """Copies out of a step's buffers."""
+    dt = result.dt
     c, k = result.contacts, result.contacts.count
     arrays = contact_arrays(result.problem.operator)
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]

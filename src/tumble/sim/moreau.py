@@ -1,85 +1,164 @@
-"""The Moreau-Jean integrator: contacts in velocity, positions with a mean velocity, overlaps removed apart.
+"""The Moreau-Jean integrator: half a drift, the kick at that pose, and the other half (theta = 1/2 is the midpoint).
 
-A contact whose gap is predicted to close (gap + h v_n / 2 <= 0 with the old velocity) gets u_n >= 0; the others keep
-gap / h + u_n >= 0. The row gap + h (u_old + u_new) / 2 >= 0 would bounce. Positions move with theta v_new +
-(1 - theta) v_old. What overlap is left is taken out by pseudo-velocities that move positions and nothing else: one more
-problem of the same contacts, without friction, solved to a hundredth of the overlap.
+Contacts are found and kicked in the middle, where they hold in velocity until the next middle:
+max(gap, 0) / h + u_n >= 0. (The row gap + h (u_old + u_new) / 2 >= 0 would bounce.) What overlap is left is taken out
+by pseudo-velocities that move positions and nothing else: one more problem of the same contacts, without friction,
+solved to a hundredth of the overlap.
+
+Joints are kicked three times, so that the whole is symmetric in time: at the start along their rows there, so that they
+close at the end; in the middle, where they leave the velocity across them as it is while forces and contacts act; and
+at the end along the rows there, so that they hold in velocity (RATTLE). Without the last kick an impact would swing
+from step to step for ever.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.base import KickedArrays
 from ..collide.contacts import Contacts
 from ..enums import BodyKind, Law
 from ..options import StepOptions
+from ..problem.anderson import Anderson
 from ..problem.cone_problem import BlockGroup, ConeProblem
+from ..problem.joints import CLOSED, PROJECTED
 from ..scene import rotation
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
+from .assembly import world_inverse_inertia
 
-__all__ = ["correct_positions", "hold_in_velocity", "mean_poses"]
+if TYPE_CHECKING:
+    from .stepper import Workspace
+
+__all__ = ["Middle", "correct_positions", "enter_middle", "hold_in_velocity", "leave_middle"]
 
 WORTH_REMOVING = 1e-5
 """Overlaps below this part of the smaller shape are left."""
 CORRECTION = SolverAPGD(tolerance=1e-2, max_iterations=200)
+ENTRIES = 40
+"""Rounds at most for the joints' kick at the start; three are usual. The middle closes what they leave."""
+STALLED = 8
+"""Rounds without halving the violation after which nothing more is expected."""
+CLOSINGS = 6
+"""Rounds at most that close joints again after overlaps were removed."""
 
 
-def hold_in_velocity(contacts: Contacts, problem: ConeProblem, before: np.ndarray, free: np.ndarray, h: float) -> None:
-    """Rewrite the normal bias: closing contacts have none of their gap."""
+class Middle:
+    """Scratch of the integrator for n bodies."""
+
+    def __init__(self, n: int) -> None:
+        self.velocity, self.start_spin = np.zeros((n, 3)), np.zeros((n, 3))
+        """As kicked at the start"""
+        self.position, self.orientation, self.spin = np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3))
+        """In the middle"""
+        self.inverse_inertia = np.zeros((n, 6))
+        """At the ends"""
+
+
+def enter_middle(
+    model: Model, state: State, work: Workspace, h: float, theta: float, predict: Callable, divisible: bool
+) -> tuple[KickedArrays | None, float]:
+    """Drift to the middle on scratch and predict there; returns the bodies there and the work of the joints' kick at
+    the start [J].
+
+    divisible: None where that kick is not found by rounds that each halve the violation. The step is then too long for
+    the motion: a solution that lies far off closes the joints, but it may be another one than that of a shorter step.
+    """
+    if work.middle is None:
+        work.middle = Middle(model.body_count)
+    m, joints, lead = work.middle, work.joints, (1.0 - theta) * h
+    kick = KickedArrays(
+        model.body_inertia, model.body_locked, m.position, m.orientation, work.matrix, m.spin, work.before
+    )
+    np.copyto(m.velocity, state.velocity)
+    np.copyto(m.start_spin, state.spin)
+    if joints is not None:
+        world_inverse_inertia(model, state, m.inverse_inertia)
+        start = joints.begin(state, m.inverse_inertia)
+        old = _world_velocity(state)
+        entry, best, stalled, mixer = np.zeros(len(start.body)), np.inf, 0, Anderson()
+    for turn in range(ENTRIES):
+        work.backend.drift_bodies(
+            model.body_kind, model.body_inertia, model.body_locked, work.prescribed, lead, state.position,
+            state.orientation, m.velocity, m.start_spin, m.position, m.orientation, m.spin,
+        )  # fmt: skip
+        predict(model, kick, m.velocity, state.time + lead, h, work)
+        if joints is None:
+            return kick, 0.0
+        joints.prepare(kick, state, h, work.inverse_inertia, work.free, theta=theta, again=turn > 0)
+        miss = joints.miss(kick, work.free, theta * h, work.next_pose)
+        stalled = 0 if joints.drift <= 0.5 * best else stalled + 1
+        best = min(best, joints.drift)
+        if divisible and stalled and best > CLOSED * joints.size:
+            return None, 0.0
+        rounding = joints.drift <= 100.0 * PROJECTED * joints.size and stalled > 0
+        if joints.drift <= PROJECTED * joints.size or rounding or stalled > STALLED or turn == ENTRIES - 1:
+            break
+        image = miss / -h
+        start.solve(image)
+        image += entry
+        entry = mixer.next(image, miss)
+        new = old.copy()
+        start.push(entry, new)
+        _kicked(model, state, old, new, m.velocity, m.start_spin)
+    joints.end_impulse[joints.equality] = entry
+    new = old.copy()
+    start.push(entry, new)
+    dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
+    return kick, float(entry @ start.speeds(np.where(dynamic, 0.5 * (old + new), 0.0)))
+
+
+def leave_middle(model: Model, state: State, work: Workspace, h: float) -> float:
+    """The joints' kick at the end, after the drift; returns its work [J]."""
+    m, joints = work.middle, work.joints
+    world_inverse_inertia(model, state, m.inverse_inertia)
+    old = _world_velocity(state)
+    new = old.copy()
+    done = joints.hold(state, new, m.inverse_inertia, h)
+    _kicked(model, state, old, new, state.velocity, state.spin)
+    return done
+
+
+def _world_velocity(state: State) -> np.ndarray:
+    return np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
+
+
+def _kicked(
+    model: Model, state: State, old: np.ndarray, new: np.ndarray, velocity: np.ndarray, spin: np.ndarray
+) -> None:
+    """Velocities and spins of the dynamic bodies after a kick from old to new (n, 6) at the state's pose."""
+    moved = np.flatnonzero(np.any(new != old, axis=1) & (model.body_kind == BodyKind.DYNAMIC))
+    turn = rotation.rotate(rotation.conjugate(state.orientation[moved]), new[moved, 3:] - old[moved, 3:])
+    spin[moved] = state.spin[moved] + turn
+    velocity[moved] = new[moved, :3]
+
+
+def hold_in_velocity(contacts: Contacts, problem: ConeProblem, free: np.ndarray, h: float) -> None:
+    """Rewrite the normal bias: an overlap has none."""
     n = contacts.count
     if n == 0:
         return
     rows = problem.vector("x_old")
-    problem.operator.relative(before, rows)
-    gap = contacts.gap[:n]
-    closing = gap + 0.5 * h * rows[0, :n] <= 0.0
     problem.operator.relative(free, rows)
-    problem.bias[0, :n] = np.where(closing, 0.0, np.maximum(gap, 0.0) / h) + rows[0, :n]
-
-
-def mean_poses(
-    model: Model,
-    state: State,
-    before: np.ndarray,
-    matrix: np.ndarray,
-    start: tuple[np.ndarray, np.ndarray],
-    options: StepOptions,
-    backend: ModuleType,
-) -> float:
-    """After `advance`: poses moved with the mean velocity instead; returns the change of the potential energy [J].
-
-    start: positions and orientations at the beginning of the step.
-    """
-    h, theta = float(options.dt), float(options.theta)
-    dynamic = np.flatnonzero(model.body_kind == BodyKind.DYNAMIC)
-    position, orientation = start
-    spin = np.einsum("nij,nj->ni", matrix.reshape(-1, 3, 3), state.spin)
-    mean = theta * np.concatenate([state.velocity, spin], axis=1) + (1.0 - theta) * before
-    old = state.position[dynamic].copy()
-    backend.trial_pose(dynamic, matrix, position, orientation, mean, h, state.position, state.orientation)
-    moved = state.position[dynamic] - old
-    return -float(np.sum(model.body_mass[dynamic, None] * model.gravity * moved))
+    problem.bias[0, :n] = np.maximum(contacts.gap[:n], 0.0) / h + rows[0, :n]
 
 
 def correct_positions(
-    model: Model,
-    state: State,
-    contacts: Contacts,
-    problem: ConeProblem,
-    before: np.ndarray,
-    after: np.ndarray,
-    options: StepOptions,
+    model: Model, state: State, contacts: Contacts, problem: ConeProblem, work: Workspace, options: StepOptions
 ) -> float:
-    """Push overlapping bodies apart without touching velocities; returns the change of the potential energy [J]."""
+    """Push overlapping bodies apart without touching velocities; returns the change of the potential energy [J].
+
+    Bodies keep their spin, so their angular momentum turns with them: no way of moving positions alone keeps it.
+    """
     n, h, theta = contacts.count, float(options.dt), float(options.theta)
     if n == 0:
         return 0.0
     rows = problem.vector("x_old")
-    problem.operator.relative(theta * after + (1.0 - theta) * before, rows)
-    end = contacts.gap[:n] + h * rows[0, :n]
+    problem.operator.relative(work.velocity, rows)
+    end = contacts.gap[:n] + theta * h * rows[0, :n]
     size = contacts.size[:n]
     if not np.any(end < -WORTH_REMOVING * size):
         return 0.0
@@ -91,15 +170,20 @@ def correct_positions(
     apart = ConeProblem(group, bias, problem.operator, h, {})
     push = problem.operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
     dynamic = np.flatnonzero(model.body_kind == BodyKind.DYNAMIC)
+    before = state.position[dynamic].copy()
     state.position[dynamic] += h * push[dynamic, :3]
-    _turn_by(state, dynamic, h * push[dynamic, 3:])
-    return -float(np.sum(model.body_mass[dynamic, None] * model.gravity * h * push[dynamic, :3]))
+    state.orientation[dynamic] = rotation.turned(state.orientation[dynamic], h * push[dynamic, 3:])
+    if work.joints is not None:
+        _close_again(model, state, work)
+    return -float(np.sum(model.body_mass[dynamic, None] * model.gravity * (state.position[dynamic] - before)))
 
 
-def _turn_by(state: State, bodies: np.ndarray, angle: np.ndarray) -> None:
-    """Turn bodies by small rotation vectors (k, 3) in world axes."""
-    half = 0.5 * np.linalg.norm(angle, axis=1)
-    sinc = np.where(half > 1e-12, np.sin(half) / np.where(half > 1e-12, 2.0 * half, 1.0), 0.5)
-    q = np.concatenate([np.cos(half)[:, None], sinc[:, None] * angle], axis=1)
-    turned = rotation.multiply(q, state.orientation[bodies])
-    state.orientation[bodies] = turned / np.linalg.norm(turned, axis=1)[:, None]
+def _close_again(model: Model, state: State, work: Workspace) -> None:
+    """Positions back onto the joints, which the correction obeyed to first order."""
+    for _ in range(CLOSINGS):
+        world_inverse_inertia(model, state, work.middle.inverse_inertia)
+        move, g = work.joints.close_at_end(state, work.middle.inverse_inertia)
+        if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * work.joints.size:
+            return
+        state.position += move[:, :3]
+        state.orientation[:] = rotation.turned(state.orientation, move[:, 3:])

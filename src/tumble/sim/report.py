@@ -38,7 +38,9 @@ class StepReport:
     elastic_energy: float
     """In the springs of compliant contacts at the end of the step [J]"""
     work_normal: float
-    """Of the normal impulses: impacts, and the recovery of overlaps [J]"""
+    """Of the normal impulses of contacts, without the recovery of overlaps [J]"""
+    work_recovery: float
+    """Of pushing overlapping bodies apart: normal impulses (Euler), or positions moved in gravity (Moreau) [J]"""
     work_friction: float
     """[J]"""
     work_external: float
@@ -59,6 +61,8 @@ class StepReport:
     """The same before the projection"""
     redundant_rows: int
     """Joint rows that depend on others"""
+    parts: int
+    """Steps that the step was divided into because its joints could not be closed in one; 1 as a rule"""
     largest_overlap: float
     """At the start of the step [m]"""
     largest_speed: float

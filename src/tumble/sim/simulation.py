@@ -33,11 +33,12 @@ from .assembly import Assembly, assemble
 from .dump import dump_problem
 from .events import TouchEvents, touch_events
 from .forces import ContactForces, contact_forces
+from .parts import step_or_parts
 from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
 from .reactions import JointReactions, joint_reactions
 from .report import StepReport
 from .run import RunResult, run
-from .stepper import StepResult, Workspace, step
+from .stepper import StepResult, Workspace
 from .watch import Watch, blow_up
 
 __all__ = ["Simulation"]
@@ -98,7 +99,7 @@ class Simulation:
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
         done = False
         try:
-            result = step(self.model, self.state, self.options, solver=self.solver, work=self._work)
+            result = step_or_parts(self.model, self.state, self.options, solver=self.solver, work=self._work)
             done = True
         finally:
             jit.set_threads(before)
@@ -308,7 +309,7 @@ class Simulation:
         """Contacts of the last step with their forces."""
         if self.last is None:
             raise OptionsError(message("Simulation.contact_forces", "needs a step first", "0 steps", "Call step()."))
-        return contact_forces(self.model, self.last, self.options.dt)
+        return contact_forces(self.model, self.last)
 
     def clusters(
         self, *, gap: float | None = None, force: float | None = None, through_fixed: bool = False
@@ -348,7 +349,8 @@ class Simulation:
         self._needs_joints("joint_reactions")
         if self.last is None:
             self._work.joints.forget()
-        return joint_reactions(self._work.joints, self.state, self.options.dt, frame)
+        dt = self.options.dt if self.last is None else self.last.dt
+        return joint_reactions(self._work.joints, self.state, dt, frame)
 
     def joint_values(self) -> dict[str, float]:
         """Turn [rad], slide or length [m] of every joint, motor and spring that has one; zero as the scene began."""

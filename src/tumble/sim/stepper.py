@@ -1,5 +1,7 @@
 """One step, top to bottom: predict -> place -> broad -> narrow -> assemble -> solve -> advance.
 
+Bodies drift, are kicked by forces, joints and contacts at one pose, and drift again (`integrators.md`).
+
 Only `advance` writes the State. `Workspace` is scratch: a restart does not need it.
 """
 
@@ -11,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import BODY_BLOCK, blocks
+from ..backends.base import BODY_BLOCK, KickedArrays, blocks
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -30,7 +32,7 @@ from ..solve.base import Solution, Solver
 from ..solve.unique_forces import unique_solution
 from .flow import FlowStep
 from .laws import apply_laws, cohesion_reach, new_stretch
-from .moreau import correct_positions, hold_in_velocity, mean_poses
+from .moreau import Middle, correct_positions, enter_middle, hold_in_velocity, leave_middle
 from .report import StepReport
 
 __all__ = ["StepResult", "Workspace", "step"]
@@ -51,6 +53,8 @@ class StepResult:
     impulse: np.ndarray
     """(3, cap) impulses of the contacts themselves, rows n, u, w [N s]; with rolling friction (6, cap), then the
     torques about n, u, w [N m s]"""
+    dt: float
+    """Time over which the impulses acted [s]: the step's, or that of its last part"""
     not_finite: int
     """Bodies whose new state is not finite"""
     travel: float
@@ -88,10 +92,17 @@ class Workspace:
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
         self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.middle: Middle | None = None
+        """Scratch of Moreau's integrator, made when it is used"""
 
 
-def step(model: Model, state: State, options: StepOptions, *, solver: Solver, work: Workspace) -> StepResult:
-    """Advance the state by one step and report."""
+def step(
+    model: Model, state: State, options: StepOptions, *, solver: Solver, work: Workspace, divisible: bool = False
+) -> StepResult | None:
+    """Advance the state by one step and report.
+
+    divisible: give up, with the state as it was, where the joints cannot be closed at the end (see `parts`).
+    """
     h = float(options.dt)
     margin = -1.0 if options.margin is None else float(options.margin)
     if work.reach > (work.smallest_margin if margin < 0.0 else margin):
@@ -103,39 +114,30 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
     if work.seen is not None:
         work.seen.show(state.presence)
 
+    # Drift for `lead`, kick, drift for `rest`: Euler kicks at the start. Contacts hold until the next kick.
+    rest = float(options.theta) * h if moreau else h
+
     with _Timer(seconds, "predict"):
-        _external_forces(model, state, work)
         _prescribed_motion(model, state, h, work)
-        backend.predict(
-            model.body_kind,
-            model.body_inverse_mass,
-            model.body_inertia,
-            model.body_locked,
-            model.gravity,
-            state.orientation,
-            state.velocity,
-            state.spin,
-            work.force,
-            work.torque,
-            work.prescribed,
-            h,
-            work.matrix,
-            work.inverse_inertia,
-            work.before,
-            work.free,
-        )
-        if work.joints is not None:
-            work.joints.prepare(state, h, work.inverse_inertia, work.free)
+        if moreau:
+            kick, entry = enter_middle(model, state, work, h, options.theta, predict, divisible)
+            if kick is None:
+                return None
+        else:
+            kick, entry = at_start(model, state, work), 0.0
+            predict(model, kick, state.velocity, state.time, h, work)
+            if work.joints is not None:
+                work.joints.prepare(kick, state, h, work.inverse_inertia, work.free)
     with _Timer(seconds, "place"):
-        work.pairs.place(state.position, state.orientation, work.matrix, work.free, h, margin)
+        work.pairs.place(kick.position, kick.orientation, work.matrix, work.free, h, margin)
     with _Timer(seconds, "broad"):
         work.pairs.find(work.free, h, margin)
     with _Timer(seconds, "narrow"):
-        work.narrow.find(work.pairs, state.position, work.free, h, margin, contacts)
+        work.narrow.find(work.pairs, kick.position, work.free, h, margin, contacts)
     with _Timer(seconds, "assemble"):
-        problem = work.rows.assemble(contacts, state.position, work.free, work.inverse_inertia, h, recovery)
+        problem = work.rows.assemble(contacts, kick.position, work.free, work.inverse_inertia, h, recovery)
         if moreau:
-            hold_in_velocity(contacts, problem, work.before, work.free, h)
+            hold_in_velocity(contacts, problem, work.free, h)
         stretch = work.rows.stretch(contacts, state.memory) if model.pair_laws.is_soft else None
         shift = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h, stretch)
         guess, warm = _first_guess(problem, contacts, state, options, shift, work)
@@ -149,14 +151,17 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         change = problem.operator.velocity(impulse)
         work_joints = work_motors = 0.0
         if work.joints is not None:
-            work_joints, work_motors = _joint_step(state, contacts, problem, impulse, work, change, h)
-        work_normal, work_friction, work_driven = _contact_work(model, contacts, problem, impulse, work, change)
+            work_joints, work_motors = _joint_step(kick, contacts, problem, impulse, work, change, rest)
+            if divisible and work.joints.open(state):
+                return None
+        work_normal, work_friction, work_recovery, work_driven = _contact_work(
+            model, contacts, problem, impulse, work, change, h
+        )
         elastic = 0.0
         if stretch is not None:
             after = problem.vector("x_new")  # as `_contact_work` left it
             elastic = new_stretch(model.pair_laws, contacts, impulse, shift, after, work.velocity, h, stretch)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
-        start = (state.position.copy(), state.orientation.copy()) if moreau else None
         if work.flow is not None:
             work.flow.begin(state)
         np.add(work.free, change, out=work.velocity)
@@ -164,28 +169,36 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             model.body_kind,
             model.body_size,
             model.body_inertia,
+            model.body_locked,
             model.body_inverse_mass,
             model.body_mass,
             model.gravity,
             work.matrix,
+            kick.position,
+            kick.orientation,
+            kick.spin,
             work.before,
             work.free,
             change,
             work.force,
             work.torque,
             h,
+            rest,
             state.position,
             state.orientation,
             state.velocity,
             state.spin,
             work.body_partial,
         )
-        lifted = 0.0
-        if moreau:
-            lifted = mean_poses(model, state, work.before, work.matrix, start, options, backend)
-            lifted += correct_positions(model, state, contacts, problem, work.before, work.velocity, options)
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
+        lifted = left = 0.0
+        if moreau:
+            lifted = correct_positions(model, state, contacts, problem, work, options)
+            work_recovery += lifted
+            if work.joints is not None:
+                left = leave_middle(model, state, work, h)
+                work_joints += entry + left
         state.memory = work.rows.remember(contacts, impulse, stretch)
         if work.joints is not None:
             work.joints.finish(state, state.coordinate, work.velocity, h)
@@ -194,8 +207,9 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         came = work.flow.end(state) if work.flow is not None else (0.0, 0.0)
 
     r = solution.residuals
-    potential = float(sums[3]) + lifted
-    defect = sums[1] + potential - sums[0] - sums[2] - sums[4] - work_normal - work_friction - work_driven - work_joints
+    kinetic, potential = float(sums[1]) + left, float(sums[3]) + lifted
+    works = work_normal + work_recovery + work_friction + work_driven + work_joints + float(sums[4])
+    defect = kinetic + potential - sums[0] - sums[2] - works
     report = StepReport(
         step=state.step,
         time=state.time,
@@ -208,10 +222,11 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         certificate_energy=r.certificate_energy,
         certificate_shift=r.certificate_shift,
         objective=r.objective,
-        kinetic_energy=float(sums[1]) + came[0],
+        kinetic_energy=kinetic + came[0],
         potential_energy=potential + came[1],
         elastic_energy=elastic,
         work_normal=work_normal,
+        work_recovery=work_recovery,
         work_friction=work_friction,
         work_external=float(sums[4]),
         work_driven=work_driven,
@@ -222,6 +237,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         joint_drift=work.joints.drift if work.joints else 0.0,
         joint_drift_before=work.joints.drift_before if work.joints else 0.0,
         redundant_rows=work.joints.redundant if work.joints else 0,
+        parts=1,
         largest_overlap=overlap,
         largest_speed=float(sums[5]),
         warm_started=warm,
@@ -237,19 +253,55 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
         seconds=seconds,
         flow=dict(zip(model.flow.columns, state.flow.tolist())),
     )
-    return StepResult(report, contacts, problem, solution, impulse, int(sums[6]), float(sums[7]))
+    return StepResult(report, contacts, problem, solution, impulse, h, int(sums[6]), float(sums[7]))
 
 
-def _external_forces(model: Model, state: State, work: Workspace) -> None:
+def at_start(model: Model, state: State, work: Workspace) -> KickedArrays:
+    """Bodies that are kicked as they stand."""
+    return KickedArrays(
+        model.body_inertia,
+        model.body_locked,
+        state.position,
+        state.orientation,
+        work.matrix,
+        state.spin,
+        work.before,
+    )
+
+
+def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, h: float, work: Workspace) -> None:
+    """Forces, rotation matrices, inverse inertia, and velocities before and after the forces' kick."""
+    _external_forces(model, kick, velocity, time, work)
+    work.backend.predict(
+        model.body_kind,
+        model.body_inverse_mass,
+        model.body_inertia,
+        model.body_locked,
+        model.gravity,
+        kick.orientation,
+        velocity,
+        kick.spin,
+        work.force,
+        work.torque,
+        work.prescribed,
+        h,
+        work.matrix,
+        work.inverse_inertia,
+        work.before,
+        work.free,
+    )
+
+
+def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, work: Workspace) -> None:
     """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
     work.force[:] = model.body_force
     work.torque[:] = model.body_torque
     if not model.forces:
         return
-    position, orientation = model.user_pose(state)
-    spin = rotation.rotate(state.orientation, state.spin)
+    position, orientation = model.user_frames(kick.position, kick.orientation)
+    spin = rotation.rotate(kick.orientation, kick.spin)
     for callback in model.forces:
-        result = callback(state.time, position, orientation, state.velocity.copy(), spin)
+        result = callback(time, position, orientation, velocity.copy(), spin)
         try:
             force, torque = (np.asarray(part, float) for part in result)
             if force.shape != work.force.shape or torque.shape != work.torque.shape:
@@ -267,7 +319,7 @@ def _external_forces(model: Model, state: State, work: Workspace) -> None:
         if bad.size:
             raise BlowUpError(
                 message(
-                    f"force callback '{getattr(callback, '__name__', callback)}' at t = {state.time:g} s",
+                    f"force callback '{getattr(callback, '__name__', callback)}' at t = {time:g} s",
                     "must return finite forces and torques",
                     f"{force[bad[0]].tolist()} N, {torque[bad[0]].tolist()} N m on '{model.name(int(bad[0]))}'",
                     "Check it for division by zero. The state before this step is kept.",
@@ -353,36 +405,44 @@ def _unshifted(solution: Solution, contacts: Contacts, shift: np.ndarray | None)
 
 
 def _joint_step(
-    state: State,
+    kick: KickedArrays,
+    contacts: Contacts,
+    problem: ConeProblem,
+    impulse: np.ndarray,
+    work: Workspace,
+    change: np.ndarray,
+    rest: float,
+) -> tuple[float, float]:
+    """Reactions of the joints and the projection onto them (into `change`); returns their work, and motors' [J]."""
+    joints = work.joints
+    joints.take_reactions(impulse[0, contacts.count : problem.count])
+    np.add(work.free, change, out=work.velocity)
+    joints.project(kick, work.velocity, rest, work.next_pose)
+    np.subtract(work.velocity, work.free, out=change)
+    return joints.work_done(work.before, work.velocity)
+
+
+def _contact_work(
+    model: Model,
     contacts: Contacts,
     problem: ConeProblem,
     impulse: np.ndarray,
     work: Workspace,
     change: np.ndarray,
     h: float,
-) -> tuple[float, float]:
-    """Reactions of the joints and the projection onto them (into `change`); returns their work, and motors' [J]."""
-    joints = work.joints
-    joints.take_reactions(impulse[0, contacts.count : problem.count])
-    np.add(work.free, change, out=work.velocity)
-    joints.project(state, work.matrix, work.velocity, h, work.next_pose)
-    np.subtract(work.velocity, work.free, out=change)
-    return joints.work_done(work.before, work.velocity)
-
-
-def _contact_work(
-    model: Model, contacts: Contacts, problem: ConeProblem, impulse: np.ndarray, work: Workspace, change: np.ndarray
-) -> tuple[float, float, float]:
-    """Work of normal and tangential impulses, and of prescribed motion, with the mean velocity of the step [J]."""
+) -> tuple[float, float, float, float]:
+    """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion [J]."""
     if contacts.count == 0:
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0
     before, after = problem.vector("x_old"), problem.vector("x_new")
     problem.operator.relative(work.before, before)
     np.add(work.free, change, out=work.velocity)
     problem.operator.relative(work.velocity, after)
-    normal, friction = work.backend.contact_work(contacts.count, impulse, after, before)
-    driven = 0.0
     arrays = contact_arrays(problem.operator)
+    normal, friction, recovery = work.backend.contact_work(
+        contacts.count, impulse, after, before, contacts.gap, arrays.compliance, h
+    )
+    driven = 0.0
     if work.has_kinematic:
         driven = work.backend.driven_work(
             contacts.count,
@@ -394,7 +454,7 @@ def _contact_work(
             impulse,
             work.free,
         )
-    return float(normal), float(friction), float(driven)
+    return float(normal), float(friction), float(recovery), float(driven)
 
 
 class _Timer:

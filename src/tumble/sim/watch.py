@@ -9,15 +9,13 @@ import numpy as np
 from ..enums import BodyKind
 from ..errors import BlowUpError, TumbleWarning, message
 from ..options import StepOptions
-from ..problem.joints import Joints
+from ..problem.joints import CLOSED, Joints
 from ..scene.model import Model, State
 from .report import StepReport
 from .stepper import StepResult
 
 __all__ = ["Watch", "blow_up"]
 
-OPEN = 1e-6
-"""Joints that stay open by more after a step are warned about [m or rad]."""
 DEEP = 0.01
 """An overlap at the start beyond this part of the smaller shape is warned about."""
 
@@ -55,7 +53,7 @@ class Watch:
         joints = self._joints
         remedy = "Remove one of them, or give a motor a maximum or a stiffness. This is said once."
         found = {}
-        if report.joint_drift > OPEN:
+        if report.joint_drift > CLOSED * joints.size:
             found["open joints"] = (
                 "the joints could not be closed again",
                 f"'{joints.worst_joint()}' stays open by {report.joint_drift:.3g} m or rad",

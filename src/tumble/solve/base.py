@@ -77,6 +77,8 @@ class IterativeSolver:
     name: ClassVar[str] = ""
     rolls: ClassVar[bool] = False
     """Whether it takes problems with rolling friction"""
+    jointed: ClassVar[bool] = True
+    """Whether it takes scenes with joints"""
 
     def __post_init__(self) -> None:
         where = type(self).__name__ + "."

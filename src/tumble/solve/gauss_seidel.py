@@ -26,6 +26,7 @@ class SolverGaussSeidel(AntiRelaxedSolver):
     """Relaxation, between 0 and 2."""
     name: ClassVar[str] = "gauss_seidel"
     sequential: ClassVar[bool] = True
+    jointed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

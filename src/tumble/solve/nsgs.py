@@ -28,6 +28,7 @@ class SolverNSGS(IterativeSolver):
     check_every: int = 2
     """Sweeps between two measurements."""
     name: ClassVar[str] = "nsgs"
+    jointed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,13 +27,13 @@ from .joints import (
     row_jacobians,
     row_speeds,
     solve_joints,
-    trial_pose,
 )
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
-from .motion import advance, largest_speed, predict
+from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_contacts
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .place import place_shapes
+from .projection import close_joints
 from .queries import cast_rays, convex_gaps
 from .relax import relax
 from .rolling import rolling_shift_bound
@@ -88,12 +88,14 @@ __all__ = [
     "build_rows",
     "cast_rays",
     "cell_keys",
+    "close_joints",
     "contact_diagonal",
     "contact_product",
     "contact_work",
     "convex_gaps",
     "coordinates",
     "coulomb_shift_bound",
+    "drift_bodies",
     "driven_work",
     "eliminate",
     "factor_joints",
@@ -133,7 +135,6 @@ __all__ = [
     "scale_rows",
     "solve_joints",
     "sort_contacts",
-    "trial_pose",
     "unscale_impulses",
     "warm_start",
     "weigh",

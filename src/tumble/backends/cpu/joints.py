@@ -13,8 +13,7 @@ from numba.extending import overload
 
 from ...kernels.jit import formula, loop, parallel_loop, prange
 from ...kernels.joints import coordinate
-from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4, row9
-from ...kernels.motion import turn
+from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4
 from ..base import ArticulatedArrays
 from .operators import add_compliance, gather, lay_down, product, read_rows
 
@@ -83,7 +82,7 @@ def _row_speed(body, jacobian, r, v):
 
 
 @formula
-def _push(body, weighted, r, x, v):
+def push_row(body, weighted, r, x, v):
     """v += M^-1 J^T x of row r."""
     for s in range(SIDES):
         b = body[r, s]
@@ -104,7 +103,7 @@ def push_rows(body, weighted, x, v):
     """v += M^-1 J^T x."""
     for r in range(body.shape[0]):
         if x[r] != 0.0:
-            _push(body, weighted, r, x[r], v)
+            push_row(body, weighted, r, x[r], v)
 
 
 @formula
@@ -177,7 +176,7 @@ def factor_joints(
 
 
 @formula
-def _solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
+def solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
     """x = (L D L^T)^+ x on the rows first .. end."""
     for j in range(first, end):
         for p in range(l_start[j], l_start[j + 1]):
@@ -195,7 +194,7 @@ def _solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
 def solve_joints(cluster, l_start, l_row, l_value, inverse_pivot, x):
     """x = S^+ x for all clusters."""
     for c in range(cluster.size - 1):
-        _solve_cluster(cluster[c], cluster[c + 1], l_start, l_row, l_value, inverse_pivot, x)
+        solve_cluster(cluster[c], cluster[c + 1], l_start, l_row, l_value, inverse_pivot, x)
 
 
 @loop
@@ -211,9 +210,9 @@ def _eliminate_cluster(first, end, body, jacobian, weighted, l_start, l_row, l_v
     """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v."""
     for r in range(first, end):
         y[r] = _row_speed(body, jacobian, r, v)
-    _solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
+    solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
     for r in range(first, end):
-        _push(body, weighted, r, -y[r], v)
+        push_row(body, weighted, r, -y[r], v)
 
 
 @parallel_loop
@@ -251,7 +250,7 @@ def push_and_eliminate(op, x):
     """Bounded rows, then the joints, onto the velocities that the contacts gave."""
     v = op.contacts.body_velocity
     for r in range(op.bounded_body.shape[0]):
-        _push(op.bounded_body, op.bounded_weighted, r, x[0, op.contacts.count + r], v)
+        push_row(op.bounded_body, op.bounded_weighted, r, x[0, op.contacts.count + r], v)
     eliminate(op, v)
 
 
@@ -307,7 +306,7 @@ def articulated_diagonal(op, cluster_of, cluster_body_start, cluster_body, diago
             if c < count:
                 _push_contact(contacts, c, k, v)
             else:
-                _push(op.bounded_body, op.bounded_weighted, c - count, 1.0, v)
+                push_row(op.bounded_body, op.bounded_weighted, c - count, 1.0, v)
             _eliminate_one(op, first, v)
             if second != first:
                 _eliminate_one(op, second, v)
@@ -391,25 +390,6 @@ def _read_contact(contacts, c, v):
         g[3, c] * x + g[4, c] * y + g[5, c] * z,
         g[6, c] * x + g[7, c] * y + g[8, c] * z,
     )
-
-
-@loop
-def trial_pose(bodies, matrix, position, orientation, velocity, h, new_position, new_orientation):
-    """Poses of the bodies listed after h with the velocities (n, 6): what `advance` will do with them."""
-    for k in range(bodies.size):
-        b = bodies[k]
-        m = row9(matrix, b)
-        w = (velocity[b, 3], velocity[b, 4], velocity[b, 5])
-        spin = (
-            m[0] * w[0] + m[3] * w[1] + m[6] * w[2],
-            m[1] * w[0] + m[4] * w[1] + m[7] * w[2],
-            m[2] * w[0] + m[5] * w[1] + m[8] * w[2],
-        )
-        q = turn(row4(orientation, b), spin, h)
-        for i in range(3):
-            new_position[b, i] = position[b, i] + h * velocity[b, i]
-        for i in range(4):
-            new_orientation[b, i] = q[i]
 
 
 @overload(product)

@@ -1,72 +1,26 @@
-"""Bodies: predict, advance."""
+"""Bodies: predict (what kicks them), drift, advance."""
 
 from __future__ import annotations
 
 import math
 
 from ...kernels.jit import formula, loop, parallel_loop, prange
-from ...kernels.linalg import add, mat_t_vec, mat_vec, mul, norm, quat_matrix, row3, row4, row9, symmetric_vec
-from ...kernels.motion import gyroscopic_midpoint, turn
+from ...kernels.linalg import add, mat_t_vec, mat_vec, norm, quat_matrix, row3, row4, row9, sub
+from ...kernels.motion import drift, turn, world_inverse_inertia
 from ..base import BODY_BLOCK
 
 DYNAMIC, KINEMATIC = 2, 1
 
 
 @formula
-def world_inverse_inertia(m, inertia, lx, ly, lz):
-    """Inverse inertia (xx, yy, zz, xy, xz, yz) in world axes; locked rotations give zero rows.
+def after_kick(m, spin, before, after, lx, ly, lz):
+    """Spin (body axes of m) when the angular velocity (world axes) has changed from before to after.
 
-    With locks it is the inverse of the inertia restricted to the free axes, not a part of the whole inverse.
+    Only the difference is turned into body axes: turning the whole to and fro would lose angular momentum by rounding.
     """
-    a, b, c = inertia
-    if not (lx or ly or lz):
-        a, b, c = 1.0 / a, 1.0 / b, 1.0 / c
-    xx = a * m[0] * m[0] + b * m[1] * m[1] + c * m[2] * m[2]
-    yy = a * m[3] * m[3] + b * m[4] * m[4] + c * m[5] * m[5]
-    zz = a * m[6] * m[6] + b * m[7] * m[7] + c * m[8] * m[8]
-    xy = a * m[0] * m[3] + b * m[1] * m[4] + c * m[2] * m[5]
-    xz = a * m[0] * m[6] + b * m[1] * m[7] + c * m[2] * m[8]
-    yz = a * m[3] * m[6] + b * m[4] * m[7] + c * m[5] * m[8]
-    if not (lx or ly or lz):
-        return (xx, yy, zz, xy, xz, yz)
-    if lx and ly and lz:
-        return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    if ly and lz:
-        return (1.0 / xx, 0.0, 0.0, 0.0, 0.0, 0.0)
-    if lx and lz:
-        return (0.0, 1.0 / yy, 0.0, 0.0, 0.0, 0.0)
-    if lx and ly:
-        return (0.0, 0.0, 1.0 / zz, 0.0, 0.0, 0.0)
-    if lx:
-        det = yy * zz - yz * yz
-        return (0.0, zz / det, yy / det, 0.0, 0.0, -yz / det)
-    if ly:
-        det = xx * zz - xz * xz
-        return (zz / det, 0.0, xx / det, 0.0, -xz / det, 0.0)
-    det = xx * yy - xy * xy
-    return (yy / det, xx / det, 0.0, -xy / det, 0.0, 0.0)
-
-
-@formula
-def _free_turning(orientation, m, inertia, spin, locked, i, h):
-    """Angular velocity (world axes) after h without torque.
-
-    All axes free: the gyroscopic midpoint. Two or three locked: it stays, since the inertia about a fixed axis does
-    not change. One locked: the angular momentum about the two free axes stays (energy then to first order in h).
-    """
-    count = 0
-    for k in range(3):
-        count += 1 if locked[i, 3 + k] else 0
-    if count == 0:
-        return mat_vec(m, gyroscopic_midpoint(inertia, spin, h))
-    w = mat_vec(m, spin)
-    w = (0.0 if locked[i, 3] else w[0], 0.0 if locked[i, 4] else w[1], 0.0 if locked[i, 5] else w[2])
-    if count > 1:
-        return w
-    momentum = mat_vec(m, mul(inertia, mat_t_vec(m, w)))
-    ahead = quat_matrix(turn(orientation, mat_t_vec(m, w), h))
-    new = world_inverse_inertia(ahead, inertia, locked[i, 3], locked[i, 4], locked[i, 5])
-    return symmetric_vec(new, momentum)
+    if lx or ly or lz:
+        return mat_t_vec(m, after)
+    return add(spin, mat_t_vec(m, sub(after, before)))
 
 
 @parallel_loop
@@ -88,8 +42,8 @@ def predict(
     before,
     free,
 ):
-    """Rotation matrices, world inverse inertia, velocity before the step (after the gyroscopic term) and free velocity
-    v_old + h M^-1 f; all velocities (n, 6) in world axes."""
+    """Rotation matrices, world inverse inertia, velocity before the kick and free velocity v + h M^-1 f; all velocities
+    (n, 6) in world axes. There is no gyroscopic term: the drift turns the bodies."""
     n = kind.size
     for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
         for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
@@ -104,7 +58,7 @@ def predict(
                     free[i, k] = v
                 continue
             inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
-            w = _free_turning(row4(orientation, i), m, row3(inertia, i), row3(spin, i), locked, i, h)
+            w = mat_vec(m, row3(spin, i))
             t = row3(torque, i)
             dw = (
                 inv[0] * t[0] + inv[3] * t[1] + inv[4] * t[2],
@@ -122,20 +76,50 @@ def predict(
 
 
 @parallel_loop
+def drift_bodies(
+    kind, inertia, locked, prescribed, h, position, orientation, velocity, spin, new_position, new_orientation, new_spin
+):
+    """Poses and spins after h with the present velocities; kinematic bodies with those prescribed (n, 6)."""
+    n = kind.size
+    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
+        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+            q, s = row4(orientation, i), row3(spin, i)
+            v = row3(velocity, i)
+            if kind[i] == DYNAMIC:
+                q, s = drift(q, row3(inertia, i), s, locked[i, 3], locked[i, 4], locked[i, 5], h)
+            elif kind[i] == KINEMATIC:
+                v = row3(prescribed, i)
+                w = (prescribed[i, 3], prescribed[i, 4], prescribed[i, 5])
+                q = turn(q, mat_t_vec(quat_matrix(q), w), h)
+            else:
+                v = (0.0, 0.0, 0.0)
+            for k in range(3):
+                new_position[i, k] = position[i, k] + h * v[k]
+                new_spin[i, k] = s[k]
+            for k in range(4):
+                new_orientation[i, k] = q[k]
+
+
+@parallel_loop
 def _advance_blocks(
     kind,
     size,
     inertia,
+    locked,
     inverse_mass,
     mass,
     gravity,
     matrix,
+    kick_position,
+    kick_orientation,
+    kick_spin,
     before,
     free,
     change,
     force,
     torque,
     h,
+    rest,
     position,
     orientation,
     velocity,
@@ -153,25 +137,29 @@ def _advance_blocks(
             v = row3(free, i)
             w = (free[i, 3], free[i, 4], free[i, 5])
             r = row9(matrix, i)
+            q = row4(kick_orientation, i)
             if dynamic:
+                lx, ly, lz = locked[i, 3], locked[i, 4], locked[i, 5]
                 v = add(v, row3(change, i))
                 w = add(w, (change[i, 3], change[i, 4], change[i, 5]))
                 for k in range(3):
                     p0 -= mass[i] * gravity[k] * position[i, k]
-            s = mat_t_vec(r, w)
-            if dynamic:
-                for k in range(3):
                     t0 += 0.5 * (mass[i] * velocity[i, k] * velocity[i, k] + inertia[i, k] * spin[i, k] * spin[i, k])
-                    t1 += 0.5 * (mass[i] * v[k] * v[k] + inertia[i, k] * s[k] * s[k])
                     free_axis = 1.0 if inverse_mass[i, k] > 0.0 else 0.0
                     work += 0.5 * h * free_axis * force[i, k] * (before[i, k] + v[k])
                     work += 0.5 * h * torque[i, k] * (before[i, 3 + k] + w[k])
-            q = turn(row4(orientation, i), s, h)
+                s = after_kick(r, row3(kick_spin, i), (before[i, 3], before[i, 4], before[i, 5]), w, lx, ly, lz)
+                q, s = drift(q, row3(inertia, i), s, lx, ly, lz, rest)
+                for k in range(3):
+                    t1 += 0.5 * (mass[i] * v[k] * v[k] + inertia[i, k] * s[k] * s[k])
+            else:
+                s = mat_t_vec(r, w)
+                q = turn(q, s, rest)
             total = 0.0
             for k in range(3):
                 velocity[i, k] = v[k]
                 spin[i, k] = s[k]
-                position[i, k] += h * v[k]
+                position[i, k] = kick_position[i, k] + rest * v[k]
                 total += position[i, k] + s[k]
                 if dynamic:
                     p1 -= mass[i] * gravity[k] * position[i, k]
@@ -193,23 +181,29 @@ def advance(
     kind,
     size,
     inertia,
+    locked,
     inverse_mass,
     mass,
     gravity,
     matrix,
+    kick_position,
+    kick_orientation,
+    kick_spin,
     before,
     free,
     change,
     force,
     torque,
     h,
+    rest,
     position,
     orientation,
     velocity,
     spin,
     partial,
 ):
-    """New velocity = free + change for dynamic bodies, then positions with the new velocity.
+    """New velocity = free + change for dynamic bodies, then the drift for the `rest` of the step from the poses at
+    which it was kicked (`kick_*`; they may be the state's own arrays).
 
     Returns kinetic energy before and after, potential energy before and after, work of external forces, largest speed,
     number of bodies that are not finite, and the largest travel of a body in units of its smallest half-extent.
@@ -218,16 +212,21 @@ def advance(
         kind,
         size,
         inertia,
+        locked,
         inverse_mass,
         mass,
         gravity,
         matrix,
+        kick_position,
+        kick_orientation,
+        kick_spin,
         before,
         free,
         change,
         force,
         torque,
         h,
+        rest,
         position,
         orientation,
         velocity,

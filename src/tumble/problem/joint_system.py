@@ -1,0 +1,87 @@
+"""The equality rows of the joints at one pose: their Jacobians and the factor of S = G^T M^-1 G + E."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from ..enums import BodyKind
+from ..scene.joint_model import JointModel
+from ..scene.model import Model
+from .elimination import Pattern
+
+__all__ = ["JointSystem"]
+
+
+class JointSystem:
+    """Rows in the order of elimination. `assemble` first, then the rest."""
+
+    def __init__(
+        self, model: Model, backend: ModuleType, pattern: Pattern, equality: np.ndarray, body: np.ndarray
+    ) -> None:
+        self._model, self._backend, self._pattern = model, backend, pattern
+        self._joints: JointModel = model.joints
+        self._equality, self.body = equality, body
+        n, entries = len(equality), int(pattern.l_start[-1])
+        self.jacobian, self.weighted = np.zeros((n, 24)), np.zeros((n, 24))
+        self.compliance = np.zeros(n)
+        self.l_row, self.l_value = np.zeros(entries, np.int64), np.zeros(entries)
+        self._l_used, self._mark, self._path = (np.zeros(n, np.int64) for _ in range(3))
+        self.inverse_pivot, self._work = np.zeros(n), np.zeros(n)
+        self._dropped = np.zeros(max(1, len(pattern.cluster) - 1), np.int64)
+        dynamic = model.body_kind == BodyKind.DYNAMIC
+        light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
+        least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
+        nimble = np.where(dynamic, 1.0 / np.where(least > 0.0, least, 1.0), 0.0)
+        sides = np.maximum(body, 0)
+        self._light = np.where(body >= 0, light[sides], 0.0)
+        self._nimble = np.where(body >= 0, nimble[sides], 0.0)
+
+    def assemble(self, coord_jacobian: np.ndarray, inverse_inertia: np.ndarray) -> None:
+        """The Jacobians G and M^-1 G from those of the coordinates (c, 12)."""
+        j = self._joints
+        self._backend.row_jacobians(
+            self._equality, j.row_coord, j.row_weight, self.body, coord_jacobian, self._model.body_inverse_mass,
+            inverse_inertia, self.jacobian, self.weighted,
+        )  # fmt: skip
+
+    def factor(self) -> None:
+        """Factor S with the compliance that is set."""
+        p = self._pattern
+        self._backend.factor_joints(
+            p.cluster, p.start, p.column, p.pair_start, p.pair, self.jacobian, self.weighted, self.compliance,
+            self._whole_diagonal(), p.parent, p.l_start, self.l_row, self.l_value, self._l_used, self.inverse_pivot,
+            self._work, self._mark, self._path, self._dropped,
+        )  # fmt: skip
+
+    def _whole_diagonal(self) -> np.ndarray:
+        """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""
+        j = self.jacobian.reshape(-1, 4, 6)
+        linear, angular = np.sum(j[:, :, :3] ** 2, axis=2), np.sum(j[:, :, 3:] ** 2, axis=2)
+        return np.sum(linear * self._light + angular * self._nimble, axis=1) + self.compliance
+
+    @property
+    def dropped(self) -> int:
+        """Rows that depend on others."""
+        return int(self._dropped.sum()) if len(self._pattern.cluster) > 1 else 0
+
+    def speeds(self, velocity: np.ndarray) -> np.ndarray:
+        """G^T v (rows,) of velocities (n, 6)."""
+        out = np.zeros(len(self.body))
+        self._backend.row_speeds(self.body, self.jacobian, velocity, out)
+        return out
+
+    def solve(self, y: np.ndarray) -> None:
+        """y = S^+ y."""
+        p = self._pattern
+        self._backend.solve_joints(p.cluster, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
+
+    def forward(self, y: np.ndarray) -> None:
+        """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""
+        p = self._pattern
+        self._backend.forward_joints(p.cluster, p.l_start, self.l_row, self.l_value, y)
+
+    def push(self, y: np.ndarray, velocity: np.ndarray) -> None:
+        """v += M^-1 G y."""
+        self._backend.push_rows(self.body, self.weighted, y, velocity)

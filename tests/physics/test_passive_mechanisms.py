@@ -1,0 +1,243 @@
+"""Ideal joints do no work: mechanisms of every kind, random bodies and inertias, both integrators."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tumble as tb
+from tumble.scene import rotation
+
+KINDS = (
+    "fixed", "spherical", "revolute", "prismatic", "cylindrical", "universal", "planar", "point_on_plane", "distance",
+)  # fmt: skip
+PROPORTIONS = ((1, 1, 1), (1, 1, 2), (1, 50, 50.5), (100, 100, 1), (1, 1.5, 2))
+
+
+def random_body(scene, rng, place, spin):
+    """A body of about 1 kg and 0.1 m with one of the proportions of moments."""
+    q, shape = rng.normal(size=4), np.array(PROPORTIONS[rng.integers(len(PROPORTIONS))], float)
+    mass = float(rng.uniform(0.5, 2.0))
+    return scene.add_body(
+        None,
+        mass=mass,
+        inertia=0.01 * mass * shape / shape.max(),
+        position=place,
+        orientation=q / np.linalg.norm(q),
+        velocity=rng.normal(size=3),
+        angular_velocity=spin * rng.normal(size=3),
+    )
+
+
+def mechanism(kind, seed, spin=20.0, ground=True):
+    """Two bodies joined by the kind, the first also to the ground (unless fixed); no gravity, nothing driven."""
+    rng = np.random.default_rng(seed)
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    bodies = [random_body(scene, rng, 0.3 * k + 0.05 * rng.normal(size=3), spin) for k in range(2)]
+    for a, b in [(None, bodies[0]), (bodies[0], bodies[1])][0 if ground and kind != "fixed" else 1 :]:
+        place = 0.3 * b + 0.1 * rng.normal(size=3)
+        if kind == "distance":
+            away = place + 0.2 * rng.normal(size=3)
+            scene.add_joint(kind, a, b, anchor_a=_local(scene, a, away), anchor_b=_local(scene, b, place))
+        elif kind == "universal":
+            x = rng.normal(size=3)
+            scene.add_joint(kind, a, b, anchor=place, axis=x, second_axis=np.cross(x, rng.normal(size=3)))
+        else:
+            scene.add_joint(kind, a, b, anchor=place, axis=rng.normal(size=3))
+    return scene
+
+
+def _local(scene, body, point):
+    if body is None:
+        return point
+    model = scene.build()
+    p, q = model.user_pose(model.initial)
+    return rotation.rotate(rotation.conjugate(q[body]), point - p[body])
+
+
+def follow(sim, steps):
+    """Energy and cumulative work of the joints after each step [J], the largest drift and size of the mechanism."""
+    energy, work, drift = np.empty(steps), np.empty(steps), 0.0
+    total = 0.0
+    for k in range(steps):
+        report = sim.step()
+        total += report.work_joints
+        energy[k], work[k] = report.kinetic_energy, total
+        drift = max(drift, report.joint_drift)
+    return energy, work, drift
+
+
+def no_trend(series, scale, blocks=10):
+    """Whether the means of two halves differ by less than 5 standard errors from block averages, or by less than 1e-6
+    of the scale in 1000 steps."""
+    n = len(series) // (2 * blocks) * 2 * blocks
+    means = series[:n].reshape(2, blocks, -1).mean(axis=2)
+    error = np.sqrt((means.var(axis=1, ddof=1) / blocks).sum())
+    return abs(means[0].mean() - means[1].mean()) < 5.0 * error + 1e-6 * scale * n / 1000.0
+
+
+def check(scene, h, steps, integrator):
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h, integrator=integrator))
+    first = sim.step().kinetic_energy
+    energy, work, drift = follow(sim, steps)
+    assert drift < 1e-10
+    assert np.ptp(energy) < 0.2 * first
+    assert no_trend(energy, first) and no_trend(work, first)
+    return energy, first
+
+
+@pytest.mark.parametrize("integrator", ["euler", "moreau"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ideal_joints_do_no_work(kind, integrator):
+    check(mechanism(kind, seed=KINDS.index(kind)), 2e-3, 600, integrator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_ideal_joints_do_no_work_for_a_hundred_thousand_steps(kind, seed):
+    energy, first = check(mechanism(kind, seed=100 * seed + KINDS.index(kind)), 2e-3, 100_000, "euler")
+    trend = np.polyfit(np.arange(len(energy)) / 1000.0, energy, 1)[0]
+    assert abs(trend) < 1e-6 * first
+
+
+@pytest.mark.parametrize("integrator", ["euler", "moreau"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_joined_free_bodies_keep_their_momenta(kind, integrator):
+    scene = mechanism(kind, seed=7 + KINDS.index(kind), ground=False)
+    model = scene.build()
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=2e-3, integrator=integrator))
+
+    def momenta():
+        s, m = sim.state, model.body_mass[:, None]
+        own = rotation.rotate(s.orientation, model.body_inertia * s.spin)
+        return (m * s.velocity).sum(axis=0), (own + np.cross(s.position, m * s.velocity)).sum(axis=0)
+
+    p0, l0 = momenta()
+    for _ in range(300):
+        sim.step()
+    p1, l1 = momenta()
+    scale = np.sum(model.body_inertia * np.abs(sim.state.spin)) + np.sum(np.abs(sim.state.velocity))
+    assert np.linalg.norm(p1 - p0) < 1e-11 * scale
+    assert np.linalg.norm(l1 - l0) < 1e-11 * scale
+
+
+# ---------------------------------------------------------------------- Moreau's integrator
+
+
+def double_pendulum(h, until, integrator):
+    """Angles of two rods of 1 m from 1 and 2 rad, in gravity."""
+    scene = tb.SceneBuilder()
+    joint, place = None, np.zeros(3)
+    for angle, name in ((1.0, "a"), (2.0, "b")):
+        end = place + np.array([np.sin(angle), 0.0, -np.cos(angle)])
+        body = scene.add_body(None, mass=1.0, inertia=(0.09, 0.08, 0.02), position=0.5 * (place + end), name=name)
+        scene.add_joint("revolute", joint, body, anchor=place, axis=(0, 1, 0), name="hinge " + name)
+        joint, place = body, end
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h, integrator=integrator))
+    for _ in range(round(until / h)):
+        sim.step()
+    return sim.positions().copy()
+
+
+def test_moreau_is_of_second_order_with_joints():
+    """Differences of successive halvings shrink four times; Euler's two times."""
+    for integrator, low, high in (("moreau", 3.6, 4.4), ("euler", 1.7, 2.4)):
+        runs = [double_pendulum(h, 1.0, integrator) for h in (4e-3, 2e-3, 1e-3)]
+        coarse, fine = np.abs(runs[0] - runs[1]).max(), np.abs(runs[1] - runs[2]).max()
+        assert low < coarse / fine < high
+
+
+def test_a_pendulum_kicked_along_its_rod_does_not_swing_from_step_to_step():
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    bob = scene.add_body(None, mass=1.0, inertia=(0.1,) * 3, position=(1, 0, 0), velocity=(0, 0, 1.0))
+    scene.add_joint("distance", None, bob, anchor_a=(0, 0, 0), anchor_b=(0, 0, 0), name="rod")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-2, integrator="moreau"))
+    sim.step()
+    sim.state.velocity[bob] += 0.1 * sim.positions()[bob]  # past the assembling of set_state
+    force, along = [], []
+    for _ in range(20):
+        sim.step()
+        x = sim.positions()[bob]
+        along.append(float(sim.velocities()[bob] @ x))
+        force.append(float(np.linalg.norm(sim.joint_reactions()["rod"].force)))
+    assert np.abs(along).max() < 1e-12
+    assert np.ptp(force[1:]) < 1e-3 * force[-1]  # the kick's own step apart
+
+
+def test_reactions_do_not_alternate_after_an_impact():
+    """A hanging rod swings against a wall; afterwards its hinge carries a smooth force."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.Box((0.2, 1.0, 1.0)), position=(-0.2, 0, -1.0))
+    rod = scene.add_body(
+        tb.Box((0.1, 0.1, 1.0)), mass=1.0, position=(0.5 * np.sin(0.5), 0, -0.5 * np.cos(0.5)),
+        orientation=rotation.from_axis_angle((0, 1, 0), -0.5),
+    )  # fmt: skip
+    scene.add_joint("revolute", None, rod, anchor=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3, integrator="moreau"))
+    force, hit = [], None
+    for k in range(600):
+        before = abs(sim.joint_reactions()["hinge"].speed) if k else 0.0
+        report = sim.step()
+        after = abs(sim.joint_reactions()["hinge"].speed)
+        if hit is None and before > 0.5 and after < 0.5 * before:
+            hit = k
+        force.append(sim.joint_reactions()["hinge"].force)
+        assert report.joint_drift < 1e-10
+    assert hit is not None
+    later = np.array(force[hit + 4 : hit + 60])
+    jumps = np.abs(np.diff(later, axis=0)).max(axis=1)
+    assert jumps.max() < 0.5  # N, of 9.81
+    signs = np.sign(np.diff(later[:, 2]))
+    assert np.sum(signs[1:] * signs[:-1] < 0) < 0.5 * len(signs)  # not up and down in every step
+
+
+# ---------------------------------------------------------------------- steps that are too long
+
+
+def whip(links, h, steps):
+    """A chain that is thrown round at 30 rad/s; the largest drift, the parts of the steps and the change of energy."""
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    last = None
+    for k in range(links):
+        body = scene.add_body(
+            tb.Capsule(0.01, 0.08), density=1000.0, position=(0.1 * k + 0.05, 0, 0),
+            orientation=rotation.from_normal((1, 0, 0)),
+            velocity=(0, 30.0 * (0.1 * k + 0.05) * (1 if k < links - 3 else -1), 0),
+        )  # fmt: skip
+        scene.add_joint("spherical", last, body, anchor=(0.1 * k, 0, 0))
+        last = body
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Simulation: a body moves more than its size")
+        return sim, [sim.step() for _ in range(steps)]
+
+
+def test_a_whipping_chain_stays_closed():
+    sim, reports = whip(20, 5e-3, 200)
+    assert max(r.joint_drift for r in reports) < 1e-9 * 0.05  # 13 mm before
+    assert sim.time == pytest.approx(1.0, abs=1e-12) and sim.state.step == 200
+    assert all(r.step == k + 1 for k, r in enumerate(reports))
+
+
+def test_a_divided_step_tells_so_and_calls_everything_at_its_own_time():
+    """A motor whose target is a function of time and a controller are asked at the times of the parts."""
+    times = []
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    w = np.array([0.0, 2500.0, 1800.0])
+    body = scene.add_body(
+        None, mass=1.0, inertia=(5e-3, 0.01, 0.012), angular_velocity=w, velocity=np.cross(w, (0.1, 0, 0.02))
+    )
+    scene.add_joint("spherical", None, body, anchor=(-0.1, 0, -0.02))
+    arm = scene.add_body(None, mass=1.0, inertia=(0.1,) * 3, position=(5, 0, 0))
+    scene.add_joint("revolute", None, arm, anchor=(5, 0, 0), axis=(0, 0, 1), name="hinge")
+    scene.add_motor("hinge", "speed", target=0.0, name="motor")
+    scene.add_controller(lambda t, value, speed: times.append(t) or np.array([1.0]), ["motor"])
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3))
+    parts = [sim.step().parts for _ in range(20)]
+    assert max(parts) > 1
+    assert sim.joint_values()["hinge"] == pytest.approx(0.04, abs=1e-12)
+    tried = np.unique(np.round(np.array(times) / 2e-3, 9))
+    assert np.any(np.abs(tried - np.round(tried)) > 0.1)  # also between the steps
