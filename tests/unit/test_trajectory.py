@@ -298,6 +298,17 @@ def test_checkpoint_is_exact_and_atomic(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
 
 
+def test_checkpoints_whose_velocities_mean_something_else_are_refused(tmp_path):
+    import h5py
+
+    path = tmp_path / "run.checkpoint"
+    write_checkpoint(path, state_at(scene(), 4), attributes={})
+    with h5py.File(path, "r+") as file:
+        file.attrs["format_version"] = 2  # spins of the kick, before there was a drift
+    with pytest.raises(FileError, match=r"must be of version 3 .* \(got version 2\)\. .*start the run again"):
+        read_checkpoint(path)
+
+
 def test_damaged_checkpoints(tmp_path):
     model, path = scene(), tmp_path / "run.checkpoint"
     with pytest.raises(FileError, match="no such file"):

@@ -38,6 +38,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         "brittle",
         "mixer",
         "bulldozer",
+        "gyroscope",
+        "mechanisms",
     )
 }
 """Every experiment by its name; `ball-roll` lives in the module `ball_roll`, imported when it is needed."""

@@ -34,6 +34,8 @@ PROJECTED = 1e-13
 """Violation at which the projection ends [in sizes of the mechanism for lengths, rad for angles]."""
 CLOSED = 1e-9
 """Violation up to which joints count as closed, likewise."""
+STRAIN = 0.02
+"""Work of ideal joints in a step beyond this part of a mechanism's kinetic energy: the step is too long."""
 HUGE = 1e30
 """Compliance of a row that does not count."""
 LIMIT_SLACK = 0.02
@@ -158,7 +160,8 @@ class Joints:
         self._kick_value = value
         self.system.assemble(self._coord_jacobian, inverse_inertia)
         if not again:
-            self._set_targets(state, h, value, kick.before, controllers)
+            now = state.time + (0.0 if theta is None else (1.0 - theta) * h)
+            self._set_targets(state, h, now, value, kick.before, controllers)
         g = self._violation(value)
         self._set_equalities(g[self.equality], h, theta, kick.before)
         self.system.factor()
@@ -210,8 +213,10 @@ class Joints:
         out[self._driven] += self._targets[self.model.row_motor[self._driven]]
         return out
 
-    def _set_targets(self, state: State, h: float, value: np.ndarray, velocity: np.ndarray, controllers: bool) -> None:
-        """What the motors want at the end of the step; controllers are called with values and speeds."""
+    def _set_targets(
+        self, state: State, h: float, now: float, value: np.ndarray, velocity: np.ndarray, controllers: bool
+    ) -> None:
+        """What the motors want at the end of the step; controllers are called with values and speeds of now."""
         j = self.model
         self._plain_targets(state, state.time + h)
         if not j.controllers or not controllers:
@@ -222,7 +227,7 @@ class Joints:
                 "ks,ks->k", self._coord_jacobian[c], velocity[j.frame_body[j.coord_frame[c]]].reshape(-1, 12)
             )
             try:
-                target = np.asarray(controller.callback(state.time, value[c].copy(), speed), float)
+                target = np.asarray(controller.callback(now, value[c].copy(), speed), float)
                 if target.shape != c.shape:
                     raise ValueError(f"shape {target.shape}")
             except (TypeError, ValueError) as cause:
@@ -238,7 +243,7 @@ class Joints:
                 name = j.motors[int(controller.motors[int(np.argmax(~np.isfinite(target)))])].name
                 raise BlowUpError(
                     message(
-                        f"controller at t = {state.time:g} s",
+                        f"controller at t = {now:g} s",
                         "must return finite targets",
                         f"{target[~np.isfinite(target)][0]} for motor '{name}'",
                         "The state before this step is kept.",
@@ -423,6 +428,26 @@ class Joints:
         before = np.abs(self._violation(state.coordinate)[self.equality])
         told = self.model.row_motor[self.equality] >= 0  # their targets may have moved since
         return float(before[self._rigid & ~told].max(initial=0.0)) <= CLOSED * self.size
+
+    def strained(self, kick: KickedArrays, free: np.ndarray, after: np.ndarray) -> bool:
+        """Whether ideal joints have done more work on a cluster than a step of the right length lets them.
+
+        They should do none. Over a step it swings with h omega; where it is a good part of the kinetic energy the step
+        is too long for the motion, and may heat it. Velocities (n, 6): free, and after the kick.
+        """
+        ideal = self._rigid & (self.model.row_motor[self.equality] < 0)
+        if not ideal.any():
+            return False
+        speed = self.system.speeds(0.5 * (kick.before + after))
+        work = np.where(ideal, self.impulse[self.equality] * speed, 0.0)
+        body, model = self._cluster_body, self._model
+        linear = kick.before[body, :3] ** 2 + (free - kick.before)[body, :3] ** 2  # what rests has the forces' kick
+        twice = model.body_mass[body] * linear.sum(axis=1) + (kick.inertia[body] * kick.spin[body] ** 2).sum(axis=1)
+        starts = self._cluster_body_start
+        energy = np.array([0.5 * twice[starts[c] : starts[c + 1]].sum() for c in range(len(starts) - 1)])
+        first = self._pattern.cluster
+        done = np.array([work[first[c] : first[c + 1]].sum() for c in range(len(first) - 1)])
+        return bool(np.any(np.abs(done) > STRAIN * energy))
 
     # ------------------------------------------------------------------ Moreau's integrator: the ends of a step
 

@@ -152,7 +152,7 @@ def step(
         work_joints = work_motors = 0.0
         if work.joints is not None:
             work_joints, work_motors = _joint_step(kick, contacts, problem, impulse, work, change, rest)
-            if divisible and work.joints.open(state):
+            if divisible and (work.joints.open(state) or work.joints.strained(kick, work.free, work.velocity)):
                 return None
         work_normal, work_friction, work_recovery, work_driven = _contact_work(
             model, contacts, problem, impulse, work, change, h
