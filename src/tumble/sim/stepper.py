@@ -48,7 +48,7 @@ class StepResult:
     contacts: Contacts
     problem: ConeProblem
     solution: Solution
-    """Of the problem, whose impulses are shifted where there is cohesion; with restitution, of the last round of hits"""
+    """Of the problem, whose impulses are shifted where there is cohesion; with restitution, of the last hits"""
     impulse: np.ndarray
     """(3, cap) impulses of the contacts themselves, rows n, u, w [N s]; with rolling friction (6, cap), then the
     torques about n, u, w [N m s]"""
