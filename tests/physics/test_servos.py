@@ -106,13 +106,11 @@ def test_a_value_is_for_joints_with_one_coordinate():
 
 
 ROBOT = """<?xml version="1.0"?><robot name="r">
-<link name="base"><inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="base"/>
 <link name="arm"><inertial><origin xyz="0.5 0 0"/><mass value="2"/>
 <inertia ixx="0.04" iyy="0.05" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 -1 0"/>
 <limit lower="-1" upper="2" effort="60" velocity="3"/></joint></robot>"""
-MOMENT = 0.05 + 2.0 * 0.25
-"""Of the arm about its hinge [kg m^2]"""
 
 
 def robot(tmp_path, *, gravity: float = 9.81, **options) -> tuple[tb.Simulation, str]:

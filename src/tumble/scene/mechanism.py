@@ -110,9 +110,9 @@ class Mechanism:
         anchor [m], axis, second_axis: in the world as the scene is now. Or anchor_a, anchor_b, axis_a, axis_b in the
         frames of the bodies; one of two suffices. If both are given and do not meet, the scene is assembled when a
         simulation starts. limits: (low, high) of the joint's turn [rad], zero as the scene is now, or slide [m] (the
-        distance of the anchors along the axis); a cylindrical joint takes {"turn": .., "slide": ..}. value: what the turn
-        or slide reads as the scene is now; limits, targets and `joint_values` then count from elsewhere. friction: a
-        constant largest torque [N m] or force [N].
+        distance of the anchors along the axis); a cylindrical joint takes {"turn": .., "slide": ..}. value: what the
+        turn or slide reads as the scene is now; limits, targets and `joint_values` then count from elsewhere. friction:
+        a constant largest torque [N m] or force [N].
         length: of a distance joint [m], as it is now if left out. Joined bodies collide only if `collide` is True.
         """
         where = self._label("add_joint", name)
@@ -197,8 +197,8 @@ class Mechanism:
         mode speed: target [rad/s or m/s]; position: target [rad or m], exactly (a driving constraint), or as a servo
         stiffness (target - value) - damping speed [N m/rad or N/m, N m s/rad or N s/m], taken at the end of the step;
         torque: target [N m or N]. target: a number or a function of the time. maximum: the largest torque or force it
-        has. A position motor with a maximum needs a stiffness and a damping to settle after a jump of its target: an exact
-        one pulls with all it has until the very step in which it arrives, and swings for ever.
+        has. A position motor with a maximum needs a stiffness and a damping to settle after a jump of its target: an
+        exact one pulls with all it has until the very step in which it arrives, and swings for ever.
         """
         where = self._label("add_motor", name)
         mode = MotorMode(checks.choice(where + ".mode", mode, list(MotorMode)))

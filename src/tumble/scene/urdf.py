@@ -364,8 +364,8 @@ def _modes(plan: RobotPlan, motors: str | Mapping[str, str] | None) -> dict[str,
 
 
 def _gains(plan: RobotPlan, modes: Mapping[str, str], stiffness: Gain, damping: Gain) -> dict[str, dict[str, float]]:
-    """Stiffness and damping of the servos (`hold`). Without a stiffness: from effort and range, where there is an effort;
-    a motor without limits drives its joint exactly."""
+    """Stiffness and damping of the servos (`hold`). Without a stiffness: from effort and range, where there is an
+    effort; a motor without limits drives its joint exactly."""
     given: dict[str, dict[str, float]] = {}
     for key, gain in (("stiffness", stiffness), ("damping", damping)):
         where = f"{plan.file.path}: {key}"
