@@ -165,4 +165,4 @@ def test_bad_gains_are_named(tmp_path, options, rule):
     path = tmp_path / "robot.urdf"
     path.write_text(ROBOT)
     with pytest.raises(SceneError, match=rule):
-        tb.SceneBuilder().add_urdf(path, **({"motors": "hold"} | options))
+        tb.SceneBuilder().add_urdf(path, **({"motors": "hold", "fixed": True} | options))
