@@ -225,11 +225,12 @@ def test_pressure_on_the_stored_state(shared_data):
     for name, solver in pressure.solvers(pressure.Settings()).items():
         s = pressure.Settings(iterations=200, max_iterations=600 if name in ("apgd", "default") else 200)
         found[name] = pressure.study(s, problem, solver, detailed=False).metrics
-    # A prototype with steps 3 / trace, 1.3 times ours, took 18, 24 and 100 iterations to 7e-6, and APGD 460 to 1e-6.
-    assert found["apgd"]["iterations"] == pytest.approx(18, rel=0.4)
-    assert found["gauss_seidel"]["iterations"] == pytest.approx(24 * 1.3, rel=0.1)
-    assert found["jacobi"]["iterations"] == pytest.approx(100 * 1.3, rel=0.1)
-    assert found["apgd"]["iterations_1e-6"] == pytest.approx(460, rel=0.1)
+    # An independent prototype of the published methods took 18, 24 and 100 iterations to 7e-6, and APGD 460 to 1e-6.
+    assert found["apgd"]["iterations"] == pytest.approx(18, abs=1)
+    assert found["gauss_seidel"]["iterations"] == pytest.approx(24, abs=1)
+    assert found["jacobi"]["iterations"] == pytest.approx(100, rel=0.05)
+    assert found["apgd"]["iterations_1e-6"] == pytest.approx(460, rel=0.05)
+    assert all(found[name]["seconds"] > 0.0 for name in found)
     assert found["default"]["iterations_1e-6"] < found["apgd"]["iterations_1e-6"]
     residual = [found[name]["residual_200"] for name in ("jacobi", "gauss_seidel", "apgd")]
     assert residual == sorted(residual, reverse=True)

@@ -26,8 +26,8 @@ STATES = ("thorough", "poor")
 class Settings(SettledSettings):
     """Of `convergence`.
 
-    `apgd` is the plain method of the papers, `default` this package's, with scaled contacts. The poor settling starts
-    every step from zero impulses: with a warm start even ten iterations a step settle well.
+    `apgd` is the method as published (`variant="paper"`), `default` this package's, with scaled contacts. The poor
+    settling starts every step from zero impulses: with a warm start even ten iterations a step settle well.
     """
 
     spheres: int = setting(320, "number of spheres", quick=80, at_least=1)
@@ -104,7 +104,7 @@ def study(s: Settings, job: Job, state: str) -> Study:
         "eigenvalue_ratio": spread,
     }
     solvers = {
-        "apgd": tb.SolverAPGD(scaling="none", tolerance=s.tolerance, max_iterations=s.max_iterations),
+        "apgd": tb.SolverAPGD(variant="paper", tolerance=s.tolerance, max_iterations=s.max_iterations),
         "default": tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
     }
     with job.threaded():
