@@ -173,6 +173,7 @@ def test_convergence(tmp_path):
         assert found[f"matrix_rank_{state}"] <= min(found[f"matrix_rows_{state}"], 6 * 30)
         assert found[f"eigenvalue_ratio_{state}"] > 1.0
     assert found["largest_overlap_poor"] > found["largest_overlap_thorough"]
+    assert found["kinetic_energy_thorough"] < 0.0215  # settled and stopped until it is
 
 
 def test_rank_and_spread_of_a_problem():
@@ -201,7 +202,8 @@ def test_solver_scaling(tmp_path):
         tolerance=1e-5,
         pivoting_limit=50,
     )
-    solvers = ("apgd", "barzilai_borwein", "gauss_seidel", "jacobi", "interior_point")
+    published = ("apgd_paper", "gauss_seidel_paper", "jacobi_paper")
+    solvers = ("apgd", "barzilai_borwein", "gauss_seidel", "jacobi", "interior_point", *published)
     for name in solvers:
         assert found[f"unsolved_{name}"] == 0, name
         assert np.isfinite(found[f"time_contacts_slope_{name}"])
