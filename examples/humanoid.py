@@ -13,6 +13,8 @@ STEP = {"dt": 2.5e-3}
 SAVE_EVERY = 10
 BEND = {"HIP_P": -1.0, "KNEE": 2.0, "ANKLE_P": -1.0}
 """Parts of an angle that keep the trunk upright."""
+LAG = 0.05
+"""Damping over stiffness of the servos [s]."""
 
 
 def build() -> tb.Model:
@@ -24,8 +26,9 @@ def build() -> tb.Model:
     parts = np.array(list(legs.values()))
 
     def bend(time: float, values: np.ndarray, speeds: np.ndarray) -> np.ndarray:
-        """Angles of the legs [rad]: down and up again every 3 s."""
-        return 0.25 * (1.0 - np.cos(2.0 * np.pi * time / 3.0)) * parts
+        """Angles of the legs [rad]: down and up again every 3 s; ahead by the time with which a servo follows."""
+        phase = 2.0 * np.pi * time / 3.0
+        return 0.25 * (1.0 - np.cos(phase) + LAG * 2.0 * np.pi / 3.0 * np.sin(phase)) * parts
 
     scene.add_controller(bend, list(legs))
     return scene.build()

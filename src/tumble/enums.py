@@ -145,6 +145,13 @@ class Scaling(StrEnum):
     NORMAL_TANGENTIAL = "normal_tangential"
 
 
+class Variant(StrEnum):
+    """Form of a method that comes from a paper."""
+
+    DEFAULT = "default"
+    PAPER = "paper"
+
+
 class Stop(StrEnum):
     """Quantity a solver drives below its tolerance (definitions: `tumble.solvers.measure`)."""
 

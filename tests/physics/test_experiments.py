@@ -6,9 +6,10 @@ from math import cos, radians, sin
 import numpy as np
 import pytest
 
+import tumble as tb
 from tumble.errors import ExperimentError
 from tumble.experiments import EXPERIMENTS, describe, run_experiment
-from tumble.experiments.base import by_step_size, lasting
+from tumble.experiments.base import ObservedSimulation, by_step_size, lasting, overlap_metrics, overlap_ratio
 from tumble.sim.run import NotConvergedError
 
 STEPS = (0.0025, 0.01)
@@ -161,11 +162,34 @@ def assert_container(m, weight, rel=0.01):
 
 
 def test_fill_with_few_spheres(tmp_path):
-    m = run("fill", tmp_path, spheres=48, side=7.0, duration=6.0, mass=2.0)
+    m = run("fill", tmp_path, spheres=48, side=7.0, duration=6.0, mass=2.0, seeds=3)
     # Few spheres roll on for long: the mean force misses the weight by the change of momentum, a few per cent.
     assert_container(m, 48 * 2.0 * GRAVITY, rel=0.03)
     assert m["kinetic_energy_end_coulomb"] < 10.0
+    assert m["overlap_ok"] == 1.0 and m["largest_overlap_ratio"] == pytest.approx(
+        max(m["largest_overlap_coulomb"], m["largest_overlap_relaxed"]), rel=1e-12
+    )  # spheres of radius 1 m
+    assert m["settle_seeds"] + m["unsettled_runs"] >= 3
+    assert m["settle_time_difference_low"] < m["settle_time_difference"] < m["settle_time_difference_high"]
+    assert m["settle_time_difference"] == pytest.approx(m["settle_time_mean_coulomb"] - m["settle_time_mean_relaxed"])
     assert {p.name for p in tmp_path.glob("*.png")} == {"fill.png", "fill_scene.png"}
+
+
+def test_overlap_is_measured_over_the_smaller_half_size():
+    """A sphere of radius 0.1 that begins 0.02 deep in one of radius 0.4: a fifth of the smaller radius. A thin plate
+    that does not obey forces has no part in it."""
+    scene = tb.SceneBuilder(gravity=(0.0, 0.0, 0.0))
+    scene.add_body(tb.Sphere(0.4), density=1000.0)
+    scene.add_body(tb.Sphere(0.1), density=1000.0, position=(0.48, 0.0, 0.0))
+    scene.add_static(tb.Box((0.01, 1.0, 1.0)), position=(-0.404, 0.0, 0.0))  # 1 mm deep: 0.2 of its own half-thickness
+    sim = ObservedSimulation(scene.build(), observe=lambda *_: None, options=tb.StepOptions(dt=1e-3))
+    with pytest.warns(tb.TumbleWarning, match="overlap"):
+        sim.step()
+    assert overlap_ratio(sim) == pytest.approx(0.2) == sim.largest_overlap_ratio
+    for _ in range(200):
+        sim.step()
+    assert overlap_ratio(sim) < 0.02 and sim.largest_overlap_ratio == pytest.approx(0.2)
+    assert overlap_metrics([0.01, 0.049])["overlap_ok"] == 1.0 and overlap_metrics([0.01, 0.051])["overlap_ok"] == 0.0
 
 
 def test_compact_with_few_spheres(tmp_path):
@@ -182,7 +206,7 @@ def test_quick_containers(tmp_path, name, weight):
 @pytest.mark.slow
 def test_fill_in_full(tmp_path):
     """Not which law settles first: a single run decides that by chance, see `fill.Settings`."""
-    m = run("fill", tmp_path)
+    m = run("fill", tmp_path, seeds=1)
     assert_container(m, 1000 * GRAVITY)
     assert m["kinetic_energy_end_coulomb"] < 10.0
 

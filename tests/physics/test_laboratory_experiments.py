@@ -41,6 +41,13 @@ def test_particle_reaches_the_printed_table(particle, k):
     assert particle[f"difference_k{k}"] == pytest.approx(PARTICLE[k], rel=1e-5)
 
 
+@pytest.mark.parametrize("k", range(8))
+def test_the_engine_reaches_the_printed_table_of_the_particle(particle, k):
+    """Collision code, problem in space and solver, not only the stand-alone stepper."""
+    assert particle[f"difference_engine_k{k}"] == pytest.approx(PARTICLE[k], rel=1e-5)
+    assert particle["engine_unconverged_steps"] == 0
+
+
 def test_particle_from_contact(particle):
     """The relaxed law throws it up however small the step; the scaled norm falls all the same."""
     exact = (0.3 * 3.0 / 1.09) ** 2 / (2 * 9.81)
@@ -62,6 +69,14 @@ def test_particle_with_the_values_of_the_text(particle):
 def test_painleve_is_near_the_printed_table(painleve, k):
     """Our values lie 2.0 to 2.5 % above, for a reason nobody knows."""
     assert painleve[f"difference_k{k}"] == pytest.approx(ROD[k], rel=0.04)
+
+
+@pytest.mark.parametrize("k", range(8))
+def test_the_engine_and_the_printed_table_of_the_rod(painleve, k):
+    """The engine's impulses act midway between tip and floor. Nothing else differs: the stand-alone stepper with such
+    impulses has the engine's table, which lies 33 to 69 % above the printed one."""
+    assert painleve[f"difference_engine_k{k}"] == pytest.approx(painleve[f"difference_midway_k{k}"], rel=1e-4)
+    assert 1.3 < painleve[f"difference_engine_k{k}"] / ROD[k] < 1.7
 
 
 def test_painleve_from_contact(painleve):
@@ -158,6 +173,7 @@ def test_convergence(tmp_path):
         assert found[f"matrix_rank_{state}"] <= min(found[f"matrix_rows_{state}"], 6 * 30)
         assert found[f"eigenvalue_ratio_{state}"] > 1.0
     assert found["largest_overlap_poor"] > found["largest_overlap_thorough"]
+    assert found["kinetic_energy_thorough"] < 0.0215  # settled and stopped until it is
 
 
 def test_rank_and_spread_of_a_problem():
@@ -186,7 +202,8 @@ def test_solver_scaling(tmp_path):
         tolerance=1e-5,
         pivoting_limit=50,
     )
-    solvers = ("apgd", "barzilai_borwein", "gauss_seidel", "jacobi", "interior_point")
+    published = ("apgd_paper", "gauss_seidel_paper", "jacobi_paper")
+    solvers = ("apgd", "barzilai_borwein", "gauss_seidel", "jacobi", "interior_point", *published)
     for name in solvers:
         assert found[f"unsolved_{name}"] == 0, name
         assert np.isfinite(found[f"time_contacts_slope_{name}"])
@@ -225,11 +242,12 @@ def test_pressure_on_the_stored_state(shared_data):
     for name, solver in pressure.solvers(pressure.Settings()).items():
         s = pressure.Settings(iterations=200, max_iterations=600 if name in ("apgd", "default") else 200)
         found[name] = pressure.study(s, problem, solver, detailed=False).metrics
-    # A prototype with steps 3 / trace, 1.3 times ours, took 18, 24 and 100 iterations to 7e-6, and APGD 460 to 1e-6.
-    assert found["apgd"]["iterations"] == pytest.approx(18, rel=0.4)
-    assert found["gauss_seidel"]["iterations"] == pytest.approx(24 * 1.3, rel=0.1)
-    assert found["jacobi"]["iterations"] == pytest.approx(100 * 1.3, rel=0.1)
-    assert found["apgd"]["iterations_1e-6"] == pytest.approx(460, rel=0.1)
+    # An independent prototype of the published methods took 18, 24 and 100 iterations to 7e-6, and APGD 460 to 1e-6.
+    assert found["apgd"]["iterations"] == pytest.approx(18, abs=1)
+    assert found["gauss_seidel"]["iterations"] == pytest.approx(24, abs=1)
+    assert found["jacobi"]["iterations"] == pytest.approx(100, rel=0.05)
+    assert found["apgd"]["iterations_1e-6"] == pytest.approx(460, rel=0.05)
+    assert all(found[name]["seconds"] > 0.0 for name in found)
     assert found["default"]["iterations_1e-6"] < found["apgd"]["iterations_1e-6"]
     residual = [found[name]["residual_200"] for name in ("jacobi", "gauss_seidel", "apgd")]
     assert residual == sorted(residual, reverse=True)

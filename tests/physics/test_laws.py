@@ -139,6 +139,57 @@ def test_friction_falls_with_speed():
         assert sim.contact_forces().on("cube")[0] == pytest.approx(expected * G, rel=1e-6)
 
 
+def slide_to_rest(h):
+    """A cube that slides at 1 m/s under mu(v); times, speeds and friction forces of the steps."""
+    scene = tb.SceneBuilder()
+    scene.add_material(tb.Material(name="x", friction=0.2, static_friction=0.5, friction_speed=0.1))
+    scene.add_static(tb.HalfSpace(), material="x")
+    scene.add_body(tb.Box((1, 1, 1)), mass=1.0, material="x", position=(0, 0, 0.5), velocity=(1, 0, 0), name="cube")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h), solver=tb.SolverAPGD(tolerance=1e-11))
+    speed, force, place = [1.0], [], []
+    while speed[-1] > 1e-9:
+        sim.step()
+        speed.append(float(sim.velocities()[-1, 0]))
+        force.append(-float(sim.contact_forces().on("cube")[0]))
+        place.append(float(sim.positions()[-1, 0]))
+    return np.array(speed), np.array(force), place[-1]
+
+
+def test_friction_of_the_speed_before_the_step_errs_by_o_h_and_no_more():
+    """mu(v) is that of the step's start. Against dv/dt = -g mu(v): time and distance to rest converge with order 1, and
+    in every step friction differs from that of the speed at its end by at most max |mu'| g mu_s h."""
+    mu, rest, scale = 0.2, 0.5, 0.1
+    v = np.linspace(0.0, 1.0, 200001)
+    law = mu + (rest - mu) * np.exp(-((v / scale) ** 2))
+    time, distance = np.trapezoid(1.0 / (G * law), v), np.trapezoid(v / (G * law), v)
+    steepest = (rest - mu) / scale * np.sqrt(2.0 / np.e)
+    times, places = [], []
+    for h in (4e-3, 2e-3, 1e-3):
+        speed, force, place = slide_to_rest(h)
+        implicit = mu + (rest - mu) * np.exp(-((speed[1:] / scale) ** 2))
+        slides = slice(0, len(force) - 1)  # in the last step it sticks
+        assert np.abs(force[slides] / G - implicit[slides]).max() < steepest * G * rest * h
+        times.append(h * (len(force) - 1 + speed[-2] / (G * rest * h)) - time)
+        places.append(place - distance)
+    assert abs(times[-1]) < 1e-3 and abs(places[-1]) < 1e-3
+    for error in (times, places):
+        assert error[0] / error[1] == pytest.approx(2.0, abs=0.3) and error[1] / error[2] == pytest.approx(2.0, abs=0.3)
+
+
+def test_a_resting_body_breaks_away_at_static_friction():
+    """At rest the speed before the step is zero: no lag at the threshold, whatever the step."""
+    for h in (1e-2, 1e-4):
+        for part, moves in ((0.999, False), (1.001, True)):
+            scene = tb.SceneBuilder()
+            scene.add_material(tb.Material(name="x", friction=0.2, static_friction=0.5, friction_speed=0.1))
+            scene.add_static(tb.HalfSpace(), material="x")
+            pull = (part * 0.5 * G, 0, 0)
+            scene.add_body(tb.Box((1, 1, 1)), mass=1.0, material="x", position=(0, 0, 0.5), force=pull, name="cube")
+            sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h), solver=tb.SolverAPGD(tolerance=1e-11))
+            sim.step()
+            assert (sim.velocities()[-1, 0] > 1e-4 * G * h) == moves
+
+
 def test_pairs_override_materials():
     scene = tb.SceneBuilder()
     a, b = tb.Material(name="a", restitution=0.5, cohesion=1.0), tb.Material(name="b", restitution=0.9, cohesion=3.0)

@@ -64,6 +64,7 @@ def test_tiny_brittle(tmp_path):
     found = run("brittle", tmp_path, spheres=40, seeds=1, duration=0.1, packing_dt=4e-3)
     assert found["clusters_c100000"] <= found["clusters_c10000"]
     assert found["spread_c100000"] < found["spread_c10000"]
+    assert found["overlap_ok"] == 1.0 and 0.0 < found["largest_overlap_ratio"] < 0.05
 
 
 def test_scale_and_bad_settings(tmp_path):
@@ -108,10 +109,23 @@ def test_mixer_starts_without_overlap():
 
 @quiet
 def test_tiny_mixer(tmp_path):
-    found = run("mixer", tmp_path, sizes="120,240", filling_dt=0.02, turn=0.02, steps=2, repeats=1, iterations=10)
-    assert found["contacts_n240"] > 1.5 * found["contacts_n120"] > 150
+    found = run(
+        "mixer",
+        tmp_path,
+        sizes="280,560",
+        filling_dt=0.02,
+        filling_iterations=50,
+        calming=3,
+        turn=0.02,
+        steps=2,
+        repeats=1,
+        iterations=10,
+    )
+    assert found["contacts_n560"] > 1.5 * found["contacts_n280"] > 150
     assert math.isfinite(found["time_contacts_slope"])
-    assert 0.5 < found["fill_height_n240"] < 2.5
+    assert 0.5 < found["fill_height_n560"] < 2.5
+    worst = max(found["largest_overlap_n280"], found["largest_overlap_n560"])
+    assert found["largest_overlap_ratio"] == pytest.approx(worst / 0.042) and "overlap_ok" in found
 
 
 # ---------------------------------------------------------------------- bulldozer
@@ -179,6 +193,7 @@ def test_tiny_bulldozer(tmp_path):
     assert found["max_joint_drift"] < 1e-9 and found["joints_closed_ok"] == 1.0
     assert abs(found["distance_lost_in_pile"]) < 1e-5 and found["largest_force_of_pile"] == 0.0
     assert found["pile_mass"] == pytest.approx(12 * 27 * 0.0672, rel=0.01)
+    assert found["largest_overlap_ratio"] == max(found[f"largest_overlap_ratio_{run}"] for run in ("bare", "pile"))
 
 
 # ---------------------------------------------------------------------- the quick versions

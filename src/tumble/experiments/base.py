@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks
+from ..enums import BodyKind
 from ..errors import ExperimentError, message
 from ..kernels import jit
 from ..scene.model import ContactMemory, Model
@@ -141,17 +142,30 @@ Observer = Callable[[Simulation, StepReport], None]
 
 
 class ObservedSimulation(Simulation):
-    """A simulation that shows itself to an observer after every step."""
+    """A simulation that shows itself to an observer after every step, and knows how far bodies have overlapped."""
 
     def __init__(self, model: Model, *, observe: Observer, **rest: Any) -> None:
         super().__init__(model, **rest)
         self._observe = observe
+        self.largest_overlap_ratio = 0.0
+        """Largest overlap so far over half-sizes, see `overlap_ratio`"""
 
     def step(self) -> StepReport:
         """See `Simulation.step`."""
         report = super().step()
+        self.largest_overlap_ratio = max(self.largest_overlap_ratio, overlap_ratio(self))
         self._observe(self, report)
         return report
+
+
+def overlap_ratio(sim: Simulation) -> float:
+    """Largest overlap at the start of the last step over the smallest half-extent of the two bodies, of those that
+    obey forces: a thin wall does not count."""
+    if sim.last is None or sim.last.contacts.count == 0:
+        return 0.0
+    c, n = sim.last.contacts, sim.last.contacts.count
+    size = np.where(sim.model.body_kind == BodyKind.DYNAMIC, sim.model.body_size, np.inf)
+    return max(0.0, float((-c.gap[:n] / np.minimum(size[c.body_a[:n]], size[c.body_b[:n]])).max()))
 
 
 @dataclass(frozen=True)
@@ -172,7 +186,7 @@ class Job:
         stop: Callable[[Simulation], bool] | None = None,
         memory: ContactMemory | None = None,
         **rest: Any,
-    ) -> tuple[Simulation, RunResult]:
+    ) -> tuple[ObservedSimulation, RunResult]:
         """Run a model to the time `until` [s]; the observer is called after every step.
 
         stop: asked after every step; the run ends where it says so. memory: of contacts that are there already.
@@ -237,6 +251,16 @@ OK = "_ok"
 def expect(**met: bool) -> dict[str, float]:
     """Expectations as metrics: `expect(rises=True)` gives {"rises_ok": 1.0}."""
     return {name + OK: float(value) for name, value in met.items()}
+
+
+LARGEST_OVERLAP = 0.05
+"""Bodies that overlap by more of their half-size are no result."""
+
+
+def overlap_metrics(ratios: Iterable[float]) -> dict[str, float]:
+    """The largest overlap of some runs over half-sizes, and that it must be small."""
+    largest = max(ratios)
+    return {"largest_overlap_ratio": largest} | expect(overlap=largest < LARGEST_OVERLAP)
 
 
 def lasting(condition: np.ndarray) -> int | None:

@@ -16,7 +16,7 @@ from ..scene import rotation
 from ..sim.report import StepReport
 from ..view.picture import Camera, render
 from . import crawler
-from .base import Job, ObservedSimulation, expect, setting
+from .base import Job, ObservedSimulation, expect, overlap_metrics, setting
 from .base import Settings as BaseSettings
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
 from .settled import nothing
@@ -103,6 +103,8 @@ class Drive(NamedTuple):
     """(k, 6) time [s], place of the chassis [m], turn of a sprocket [rad], force on the chassis along x [N], joint
     drift after and before the projection [m]"""
     unconverged: int
+    overlap: float
+    """Largest overlap over half-sizes"""
     seconds: float
     picture: np.ndarray
     """(height, width, 3)"""
@@ -222,7 +224,7 @@ def drive(
     x = rows[-1][1]
     camera = Camera(eye=(x + 9.5, -6.5, 4.2), target=(x + 3.4, 0.0, 0.3))
     picture = render(model, sim.positions(), sim.orientations(), size=(720, 480), camera=camera)
-    return Drive(np.array(rows), result.unconverged, result.seconds, picture)
+    return Drive(np.array(rows), result.unconverged, sim.largest_overlap_ratio, result.seconds, picture)
 
 
 def taken_over(model: tb.Model, machine: tb.State) -> tb.State:
@@ -271,8 +273,10 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     }
     for name, found in runs.items():
         metrics[f"unconverged_steps_{name}"] = found.unconverged
+        metrics[f"largest_overlap_ratio_{name}"] = found.overlap
         metrics[f"seconds_{name}"] = found.seconds
     draw(s, job, tables, runs)
+    metrics |= overlap_metrics(found.overlap for found in runs.values())
     return metrics | expect(
         distance=abs(metrics["distance_ratio"] - 1.0) <= DISTANCE_BAND,
         pile_slows=metrics["distance_ratio_pile"] < metrics["distance_ratio"],

@@ -14,7 +14,7 @@ import tumble as tb
 
 from ..errors import ExperimentError, message
 from ..view.picture import Camera, render
-from .base import Job, Settings, setting
+from .base import Job, Settings, overlap_metrics, setting
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
 from .settled import nothing
 
@@ -23,6 +23,7 @@ PITCH = 2.25
 JITTER = 0.05
 """Each sphere starts at most this far from its grid point [radii]."""
 SPHERES = "spheres"
+COLUMNS = ("contacts", "iterations", "natural_map", "largest_overlap")
 
 Walls = Callable[[tb.SceneBuilder], None]
 """Adds what the ball hits to a scene."""
@@ -159,8 +160,12 @@ def throw(
     duration: float,
     dt: float,
     camera: Camera,
+    impact: tuple[float, float] = (0.0, 0.0),
 ) -> Throw:
-    """Throw a ball from a place (3,) [m] with a velocity (3,) [m/s] at walls, and count its clusters at the end."""
+    """Throw a ball from a place (3,) [m] with a velocity (3,) [m/s] at walls, and count its clusters at the end.
+
+    impact: time of the impact at the beginning and its time step [s], if shorter than the others.
+    """
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, -s.gravity))
     walls(scene)
     material = scene.add_material(
@@ -174,20 +179,25 @@ def throw(
         velocity=velocity,
         name=SPHERES,
     )
+    lasts, first_dt = impact if impact[0] > 0.0 else (duration, dt)
     sim, result = job.simulate(
         scene.build(),
-        until=duration,
+        until=min(lasts, duration),
         observe=nothing,
-        options=tb.StepOptions(dt=dt),
+        options=tb.StepOptions(dt=first_dt),
         solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
     )
+    results = [result]
+    if lasts < duration:
+        sim.options = tb.StepOptions(dt=dt)
+        results.append(sim.run(until=duration, progress=job.progress, strict=job.strict))
     clusters = sim.clusters(gap=s.touch * s.radius)
     spheres = sim.model.bodies(SPHERES)
     mass, place = sim.model.body_mass[spheres], sim.positions()[spheres]
     away = place - np.average(place, axis=0, weights=mass)
     part = np.zeros(sim.model.body_count)
     part[spheres] = np.log(clusters.size[clusters.label[spheres]])
-    r = result.reports
+    r = {key: np.concatenate([x.reports[key] for x in results]) for key in COLUMNS}
     return Throw(
         {
             "clusters": len(clusters),
@@ -196,9 +206,10 @@ def throw(
             "mean_contacts": r["contacts"].mean(),
             "mean_iterations": r["iterations"].mean(),
             "median_natural_map": float(np.median(r["natural_map"])),
-            "unconverged_steps": result.unconverged,
+            "unconverged_steps": sum(x.unconverged for x in results),
             "largest_overlap": r["largest_overlap"].max(),
-            "seconds": result.seconds,
+            "largest_overlap_ratio": sim.largest_overlap_ratio,
+            "seconds": sum(x.seconds for x in results),
         },
         clusters.size,
         render(sim.model, sim.positions(), sim.orientations(), size=(480, 400), camera=camera, color_by=part),
@@ -223,7 +234,8 @@ def study(
         packings.append(ball.metrics)
         for cohesion in cohesions:
             throws[cohesion, seed] = one(ball, cohesion)
-    return throws, _means(packings) | summary(throws)
+    overlaps = overlap_metrics(t.metrics["largest_overlap_ratio"] for t in throws.values())
+    return throws, _means(packings) | summary(throws) | overlaps
 
 
 def summary(throws: Throws) -> dict[str, float]:

@@ -12,7 +12,7 @@ from .base import Job, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(fill.Settings):
+class Settings(fill.FillSettings):
     """Of `compact`: those of `fill`, whose time is now called settling, and the slab.
 
     The tolerance is lower than that of `fill`: with 1e-5 the quick version's largest complementarity error was only 86

@@ -17,7 +17,7 @@ from ..errors import ExperimentError, message
 from ..sim.report import StepReport
 from ..view.picture import render
 from . import grains
-from .base import Job, expect, setting
+from .base import Job, expect, overlap_metrics, setting
 from .base import Settings as BaseSettings
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
 from .grains import Bed
@@ -105,6 +105,8 @@ class Drop(NamedTuple):
     rest: bool
     """Whether the ball came to rest"""
     result: tb.RunResult
+    overlap: float
+    """Largest overlap over half-sizes"""
     picture: np.ndarray | None
 
 
@@ -286,7 +288,7 @@ def drop(s: Settings, job: Job, bed: Bed, density: float, height: float, *, pict
         z = sim.positions()[:, 2]
         picture = render(model, sim.positions(), sim.orientations(), size=(480, 400), color_by=z)
     depth = zero - (np.array(centre)[:, 2] - r)
-    return Drop(density, height, np.array(time), depth, still.reached, result, picture)
+    return Drop(density, height, np.array(time), depth, still.reached, result, sim.largest_overlap_ratio, picture)
 
 
 def run(s: Settings, job: Job) -> dict[str, float]:
@@ -318,7 +320,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         crater_constant=abs(metrics["crater_constant"] / CONSTANT - 1.0) <= (0.15 if len(drops) >= 6 else 0.25),
     )
     draw(s, drops, zero, job)
-    return metrics
+    return metrics | overlap_metrics(d.overlap for d in drops)
 
 
 def measure(s: Settings, d: Drop, packing: float, shift: float) -> dict[str, float]:

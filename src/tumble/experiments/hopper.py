@@ -15,7 +15,7 @@ from ..errors import ExperimentError, TumbleWarning, message
 from ..sim.report import StepReport
 from ..view.picture import Camera, render
 from . import grains
-from .base import LAWS, Job, expect, setting, slope
+from .base import LAWS, Job, expect, overlap_metrics, setting, slope
 from .base import Settings as BaseSettings
 from .figures import COLORS, PALETTE, Curve, Panel, draw_panels, draw_pictures
 from .grains import Bed
@@ -103,6 +103,8 @@ class Flow(NamedTuple):
     jam_time: float | None
     """When the last bead passed before a jam [s]; None: no jam"""
     result: tb.RunResult
+    overlap: float
+    """Largest overlap over half-sizes"""
     picture: np.ndarray | None
     """After 30 %, or at the end of a flow that stopped before; None: not wanted"""
 
@@ -236,7 +238,8 @@ def drain(
     if pictured and not picture:
         picture.append(view(s, sim))
     t, m = np.array(time), np.array(passed)
-    return Flow(t, m, flow_rate(s, t, m, total), jam_time(s, t, m), result, picture[0] if picture else None)
+    rate, jam = flow_rate(s, t, m, total), jam_time(s, t, m)
+    return Flow(t, m, rate, jam, result, sim.largest_overlap_ratio, picture[0] if picture else None)
 
 
 def view(s: Settings, sim: tb.Simulation) -> np.ndarray:
@@ -270,6 +273,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     metrics |= grains.accuracy([flow.result for (law, _), flow in flows.items() if law == "coulomb"])
     metrics |= compare(s, {gap: flows["coulomb", gap].rate for gap in s.gaps})
     metrics |= expect(no_jam=all(flow.jam_time is None for flow in flows.values()))
+    metrics |= overlap_metrics(flow.overlap for flow in flows.values())
     if "half_step_change" in metrics:
         metrics |= expect(half_step=abs(metrics["half_step_change"]) < HALF_STEP)
     draw(s, flows, job)

@@ -15,7 +15,7 @@ import tumble as tb
 from ..errors import ExperimentError, message
 from ..scene import rotation
 from ..view.picture import Camera, render
-from .base import Job, expect, setting, slope
+from .base import LARGEST_OVERLAP, Job, expect, overlap_metrics, setting, slope
 from .base import Settings as BaseSettings
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
 from .settled import nothing
@@ -28,15 +28,19 @@ SHAPES = {
     "cylinders": tb.Cylinder(HALF, 2.0 * HALF),
     "cubes": tb.Box((2.0 * HALF,) * 3),
 }
+THINNEST = 0.042
+"""Smallest half-size of a body, an ellipsoid's [m]."""
 ROOM = 1.2e-3
 """Volume of the drum up to a height of one radius, for each body [m^3]."""
 PITCH = 0.13
 """Distance of the grid points from which the bodies fall [m]: an ellipsoid with its jitter and tilt fits between."""
 JITTER, TILT = 0.05 * HALF, 0.05
 """Bodies start off their grid point [m] and off the axes [rad] by at most this much in each direction."""
-SHAFT, BLADE, THICKNESS, CLEARANCE = 0.15, 0.3, 0.03, 0.2
+SHAFT, BLADE, THICKNESS, CLEARANCE = 0.15, 0.3, 0.03, 0.3
 """Radius of the shaft and height of the blades [drum radii], thickness of the blades [m], their distance from wall and
-floor [m]."""
+floor [m]: three bodies. Two that just fit are caught between blade and wall, and nothing but an overlap frees them."""
+CALM = 0.6 * LARGEST_OVERLAP
+"""Before the clock starts overlaps must be below this part of a half-size."""
 BLADES, PLATES = 4, 32
 """Number of blades, and of the flat plates that make the drum."""
 REST = 0.3
@@ -56,7 +60,7 @@ class Settings(BaseSettings):
     """
 
     sizes: tuple[float, ...] = setting(
-        (12500, 25000, 50000, 100000), "numbers of bodies", quick=(500, 1000, 2000, 4000), at_least=4
+        (12500, 25000, 50000, 100000), "numbers of bodies", quick=(500, 1000, 2000), at_least=4
     )
     density: float = setting(1000.0, "of the bodies", unit="kg/m^3", above=0.0)
     friction: float = setting(0.5, "coefficient of friction", at_least=0.0)
@@ -65,9 +69,11 @@ class Settings(BaseSettings):
     turning: float = setting(math.pi / 2.0, "speed of the blades", unit="rad/s", above=0.0)
     turn: float = setting(0.25, "turns before the measurement", above=0.0)
     dt: float = setting(5e-4, "time step of the measurement", unit="s", above=0.0)
-    filling_dt: float = setting(2e-3, "time step before it", unit="s", quick=5e-3, above=0.0)
+    filling_dt: float = setting(2e-3, "time step before it", unit="s", above=0.0)
     tolerance: float = setting(1e-3, "natural map of the steps before it", at_least=0.0)
-    filling_iterations: int = setting(100, "most iterations of the steps before it", quick=50, at_least=1)
+    filling_iterations: int = setting(300, "most iterations of the steps before it", at_least=1)
+    calming: int = setting(400, "most steps of the measured length until overlaps are small", at_least=0)
+    calming_tolerance: float = setting(1e-4, "natural map of those steps", at_least=0.0)
     iterations: int = setting(50, "of every measured step", at_least=1)
     steps: int = setting(20, "steps that are measured", at_least=1)
     repeats: int = setting(3, "measurements from one state; the shortest counts", at_least=1)
@@ -82,7 +88,7 @@ class Settings(BaseSettings):
         for n in self.sizes:
             if (1.0 - SHAFT) * drum_radius(int(n)) < CLEARANCE + 2.0 * HALF:
                 raise ExperimentError(
-                    message(f"{where}: sizes", "too few bodies for a drum with blades", f"{n:g}", "Take 100 or more.")
+                    message(f"{where}: sizes", "too few bodies for a drum with blades", f"{n:g}", "Take 280 or more.")
                 )
 
 
@@ -199,10 +205,20 @@ def fill(s: Settings, job: Job, bodies: int) -> tuple[tb.Simulation, float]:
     return sim, settling.seconds + turning.seconds
 
 
+def calm(s: Settings, sim: tb.Simulation) -> int:
+    """Turn on with short, well solved steps until no two bodies overlap by much; returns how many it took."""
+    sim.solver = tb.SolverAPGD(tolerance=s.calming_tolerance, max_iterations=10 * s.filling_iterations)
+    for k in range(s.calming):
+        if sim.step().largest_overlap < CALM * THINNEST:
+            return k + 1
+    return s.calming
+
+
 def measure(s: Settings, job: Job, bodies: int) -> Measurement:
     """Turn to the place of the measurement, then take the time of some steps."""
     sim, run_up = fill(s, job, bodies)
     sim.options = tb.StepOptions(dt=s.dt)
+    calmed = calm(s, sim)
     sim.solver = tb.SolverAPGD(tolerance=0.0, max_iterations=s.iterations)
     for _ in range(WARM_UP):
         sim.step()
@@ -223,6 +239,8 @@ def measure(s: Settings, job: Job, bodies: int) -> Measurement:
             "seconds": best,
             "natural_map": float(np.median([r.natural_map for r in reports])),
             "largest_overlap": max(r.largest_overlap for r in reports),
+            "largest_overlap_ratio": max(r.largest_overlap for r in reports) / THINNEST,
+            "calming_steps": float(calmed),
             "fill_height": float(np.percentile(z, 98)) / radius,
             "run_up_seconds": run_up,
         },
@@ -251,7 +269,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         metrics["time_bodies_slope"] = float(slope(np.array(list(found), float), seconds))
         metrics |= expect(linear=growth <= 1.1)
     draw(s, job, contacts, seconds, found)
-    return metrics
+    return metrics | overlap_metrics(m.metrics["largest_overlap_ratio"] for m in found.values())
 
 
 def draw(s: Settings, job: Job, contacts: np.ndarray, seconds: np.ndarray, found: dict[int, Measurement]) -> None:

@@ -13,7 +13,7 @@ from math import cos, radians, sin
 import numpy as np
 
 from ..errors import ExperimentError, message
-from . import planar
+from . import planar, planar_engine
 from .base import LAWS, Job, setting
 from .base import Settings as BaseSettings
 from .figures import COLORS, Curve, Panel, draw_panels
@@ -46,6 +46,7 @@ class Settings(BaseSettings):
     halvings: int = setting(7, "largest k; the smallest step is dt / 2^k", at_least=0, at_most=14)
     paradox_halvings: int = setting(12, "largest k of the paradox's first step", at_least=0, at_most=24)
     tolerance: float = setting(1e-12, "natural map that the exactly solved steps must have", at_least=0.0)
+    engine_tolerance: float = setting(1e-12, "natural map of the engine's steps", at_least=0.0)
 
     def check(self, where: str) -> None:
         """The paradox must be one."""
@@ -82,13 +83,27 @@ def tip_rows(s: Settings, angle: float) -> np.ndarray:
 
 
 def simulate(
-    s: Settings, law: str, dt: float, *, inertia: float, height: float, speed: float, steps: int
+    s: Settings,
+    law: str,
+    dt: float,
+    *,
+    inertia: float,
+    height: float,
+    speed: float,
+    steps: int,
+    midway: bool = False,
 ) -> planar.Motion:
-    """The rod by a law, from a height of its lower tip [m] and a speed to the left [m/s]."""
+    """The rod by a law, from a height of its lower tip [m] and a speed to the left [m/s].
+
+    midway: impulses act between tip and floor, as the engine applies them, not at the tip.
+    """
 
     def touch(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rise = s.half_length * sin(q[2])
-        return np.array([q[1] - rise, q[1] + rise]), tip_rows(s, q[2])
+        gap, rows = np.array([q[1] - rise, q[1] + rise]), tip_rows(s, q[2])
+        if midway:
+            rows[1::2, 2] += 0.5 * gap
+        return gap, rows
 
     a = radians(s.angle)
     body = planar.Body(np.array([s.mass, s.mass, inertia]), touch, s.friction, s.gravity)
@@ -100,6 +115,37 @@ def simulate(
         dt=dt,
         steps=steps,
     )
+
+
+def engine(s: Settings) -> dict[str, float]:
+    """The fall through the engine, beside the stand-alone stepper with impulses that act where the engine's do."""
+    metrics: dict[str, float] = {"engine_unconverged_steps": 0.0, "engine_error": 0.0}
+    a = radians(s.angle)
+    for k in range(s.halvings + 1):
+        dt, steps = s.dt / 2**k, max(1, round(s.duration * 2**k / s.dt))
+        runs, beside = [], []
+        for law in LAWS:
+            q, missed = planar_engine.simulate(
+                (-s.half_length, s.half_length),
+                law,
+                mass=s.mass,
+                inertia=s.inertia,
+                friction=s.friction,
+                gravity=s.gravity,
+                q=np.array([0.0, s.height + s.half_length * sin(a), a]),
+                v=np.array([-s.speed, 0.0, 0.0]),
+                dt=dt,
+                steps=steps,
+                tolerance=s.engine_tolerance,
+            )
+            runs.append(q)
+            metrics["engine_unconverged_steps"] += missed
+            fall = dict(inertia=s.inertia, height=s.height, speed=s.speed, steps=steps)
+            beside.append(simulate(s, law, dt, midway=True, **fall))
+        metrics[f"difference_engine_k{k}"] = found = float(np.linalg.norm(runs[0] - runs[1])) / 2**k
+        metrics[f"difference_midway_k{k}"] = expected = planar.difference(*beside, k)
+        metrics["engine_error"] = max(metrics["engine_error"], abs(found / expected - 1.0))
+    return metrics
 
 
 def tip_height(s: Settings, motion: planar.Motion) -> np.ndarray:
@@ -131,6 +177,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     for k in ks:
         metrics[f"lift_height_k{k}"] = tip_height(s, motions["_contact", "relaxed", k]).max()
         metrics[f"lift_height_coulomb_k{k}"] = tip_height(s, motions["_contact", "coulomb", k]).max()
+    metrics |= engine(s)
     metrics |= paradox(s, motions)
     metrics["natural_map"] = max(planar.check_solved("painleve", job, m, s.tolerance) for m in motions.values())
     metrics["ambiguous_steps"] = sum(m.ambiguous for m in motions.values())
@@ -182,8 +229,10 @@ def draw(s: Settings, motions: dict[tuple[str, str, int], planar.Motion], m: dic
             tip.curves.append(curve._replace(x=curve.x[part], y=curve.y[part]))
     table = Panel(r"$|q_{QP} - q_{LCP}|_2\, /\, 2^k$", xlabel="time step [s]", log=True, log_x=True, title="fall")
     values = np.array([m[f"difference_k{k}"] for k in range(finest + 1)])
+    engine_values = np.array([m[f"difference_engine_k{k}"] for k in range(finest + 1)])
     table.curves += [
         Curve("found", s.dt / 2.0 ** np.arange(finest + 1), values, COLORS["coulomb"], marker="o"),
+        Curve("engine", s.dt / 2.0 ** np.arange(finest + 1), engine_values, COLORS["relaxed"], "--", "o"),
         Curve("Table 10.2", 0.1 / 2.0 ** np.arange(len(PRINTED)), np.array(PRINTED), COLORS["exact"], "", "x"),
     ]
     first = Panel(

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from . import planar
+from . import planar, planar_engine
 from .base import LAWS, Job, setting
 from .base import Settings as BaseSettings
 from .figures import COLORS, PALETTE, Curve, Panel, draw_panels
@@ -51,6 +51,29 @@ class Settings(BaseSettings):
     dt: float = setting(0.1, "largest time step, k = 0", unit="s", above=0.0)
     halvings: int = setting(7, "largest k; the smallest step is dt / 2^k", at_least=0, at_most=14)
     tolerance: float = setting(1e-12, "natural map that the exactly solved steps must have", at_least=0.0)
+    engine_tolerance: float = setting(1e-12, "natural map of the engine's steps", at_least=0.0)
+
+
+def engine(s: Settings, k: int) -> tuple[float, int]:
+    """The difference of the fall through the engine with steps dt / 2^k, and steps that did not converge."""
+    dt = s.dt / 2**k
+    runs = [
+        planar_engine.simulate(
+            (0.0,),
+            law,
+            mass=s.mass,
+            inertia=None,
+            friction=s.friction,
+            gravity=s.gravity,
+            q=np.array([0.0, s.height]),
+            v=np.array([s.speed, 0.0]),
+            dt=dt,
+            steps=max(1, round(s.duration / dt)),
+            tolerance=s.engine_tolerance,
+        )
+        for law in LAWS
+    ]
+    return float(np.linalg.norm(runs[0][0] - runs[1][0])) / 2**k, runs[0][1] + runs[1][1]
 
 
 def simulate(
@@ -87,6 +110,10 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         ]
         metrics |= {f"difference{name}_k{k}": d for k, d in enumerate(found)}
         metrics |= {f"ratio{name}_k{k + 1}": a / b for k, (a, b) in enumerate(pairwise(found)) if b > 0.0}
+    found = [engine(s, k) for k in range(s.halvings + 1)]
+    metrics |= {f"difference_engine_k{k}": value for k, (value, _) in enumerate(found)}
+    metrics["engine_error"] = max(abs(d / metrics[f"difference_k{k}"] - 1.0) for k, (d, _) in enumerate(found))
+    metrics["engine_unconverged_steps"] = sum(missed for _, missed in found)
     for k in range(s.halvings + 1):
         metrics[f"lift_height_k{k}"] = motions["_contact", "relaxed", k].q[:, 1].max()
         metrics[f"lift_height_coulomb_k{k}"] = motions["_contact", "coulomb", k].q[:, 1].max()
@@ -123,6 +150,8 @@ def draw(s: Settings, motions: dict[tuple[str, str, int], planar.Motion], m: dic
     for (name, label), color in zip(labels.items(), PALETTE):
         values = np.array([m[f"difference{name}_k{k}"] for k in range(s.halvings + 1)])
         table.curves.append(Curve(label, dt, values, color, marker="o"))
+    values = np.array([m[f"difference_engine_k{k}"] for k in range(s.halvings + 1)])
+    table.curves.append(Curve("fall, engine", dt, values, PALETTE[3], "--", "+"))
     table.curves.append(
         Curve("Table 10.1", 0.1 / 2.0 ** np.arange(len(PRINTED)), np.array(PRINTED), COLORS["exact"], "", "x")
     )

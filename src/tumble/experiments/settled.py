@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +12,11 @@ import tumble as tb
 
 from ..backends.cpu.iterate import STALL_CHECKS
 from ..sim.report import StepReport
+from ..solvers import make_solver
 from . import fill
-from .base import LAWS, Job, Settings, setting
+from .base import LAWS, Job, Settings, overlap_ratio, setting
+
+SETTLERS = ("apgd", "gauss_seidel")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +32,18 @@ class SettledSettings(Settings):
     settling_law: str = setting("relaxed", "contact law of the settling", choices=LAWS)
     settling_tolerance: float = setting(1e-6, "natural map of the settling's steps", at_least=0.0)
     settling_iterations: int = setting(10000, "most iterations a step of the settling", at_least=1)
+    settling_solver: str = setting("apgd", "solver of the settling; Gauss-Seidel as published", choices=SETTLERS)
+    recovery_speed: float = setting(
+        0.0,
+        "overlaps are removed at this speed at most; 0: the engine's own limit",
+        unit="m/s",
+        at_least=0.0,
+    )
     seed: int = setting(0, "of the jitter", at_least=0)
+
+    def step_options(self, **rest: Any) -> tb.StepOptions:
+        """Options of all steps."""
+        return tb.StepOptions(dt=self.dt, recovery_speed=self.recovery_speed or None, **rest)
 
 
 def nothing(_: tb.Simulation, __: StepReport) -> None:
@@ -60,19 +76,42 @@ def settle(
         model,
         until=s.settling,
         observe=nothing,
-        options=tb.StepOptions(dt=s.dt, law=s.settling_law, warm_start=warm_start),
-        solver=tb.SolverAPGD(
-            tolerance=s.settling_tolerance, max_iterations=s.settling_iterations if iterations is None else iterations
+        options=s.step_options(law=s.settling_law, warm_start=warm_start),
+        solver=make_solver(
+            s.settling_solver,
+            tolerance=s.settling_tolerance,
+            max_iterations=s.settling_iterations if iterations is None else iterations,
+            **({"variant": "paper"} if s.settling_solver == "gauss_seidel" else {}),
         ),
     )
     r = result.reports
     return sim, {
         "kinetic_energy": r["kinetic_energy"][-1],
         "largest_overlap": r["largest_overlap"][-1],
+        "largest_overlap_ratio": overlap_ratio(sim),
         "settling_mean_iterations": r["iterations"].mean(),
         "settling_unconverged_steps": result.unconverged,
         "settling_seconds": result.seconds,
     }
+
+
+def kinetic_energy(sim: tb.Simulation) -> float:
+    """Of all bodies after the last step [J]."""
+    return sim.last.report.kinetic_energy if sim.last is not None else math.inf
+
+
+def quench(job: Job, sim: tb.Simulation, energy: float, *, every: float, most: int) -> int:
+    """Stop all bodies and let them settle for `every` seconds, again and again, until the kinetic energy [J] stays
+    below a bound; returns how often. Spheres that roll on others without rolling friction never rest by themselves."""
+    for k in range(most):
+        if kinetic_energy(sim) < energy:
+            return k
+        state = sim.get_state()
+        state.velocity[:] = 0.0
+        state.spin[:] = 0.0
+        sim.set_state(state)
+        sim.run(until=sim.time + every, progress=job.progress, strict=job.strict)
+    return most
 
 
 def next_problem(sim: tb.Simulation) -> tb.ConeProblem:

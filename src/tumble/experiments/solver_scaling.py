@@ -22,6 +22,8 @@ from .reference import interior_point
 from .settled import SettledSettings, next_problem, pile, settle
 
 FIRST_ORDER = ("apgd", "barzilai_borwein", "gauss_seidel", "jacobi")
+PUBLISHED = ("apgd", "gauss_seidel", "jacobi")
+"""Methods of the papers; as published they are `apgd_paper` and so on here."""
 SAMPLE = 320
 """Spheres that `side` belongs to."""
 
@@ -86,8 +88,10 @@ class Timing(NamedTuple):
 def methods(s: Settings, contacts: int) -> dict[str, Callable[[tb.ConeProblem], Solution]]:
     """What solves a problem, by the solver's name. Pivoting solves Coulomb's law with cones of few sides."""
     found: dict[str, Callable[[tb.ConeProblem], Solution]] = {}
-    for name in FIRST_ORDER:
-        solver = make_solver(name, tolerance=s.tolerance, max_iterations=s.max_iterations)
+    own = {name: {} for name in FIRST_ORDER} | {name + "_paper": {"variant": "paper"} for name in PUBLISHED}
+    for name, options in own.items():
+        options |= {"tolerance": s.tolerance, "max_iterations": s.max_iterations}
+        solver = make_solver(name.removesuffix("_paper"), **options)
         found[name] = lambda problem, solver=solver: solver.solve(problem, law="relaxed")
     found["interior_point"] = lambda problem: interior_point(s.interior_tolerance).solve(problem, law="relaxed")
     if contacts < s.pivoting_limit:
@@ -147,12 +151,15 @@ def draw(s: Settings, timings: dict[str, list[Timing]], job: Job) -> None:
         Panel("time of a solve [s]", xlabel="contacts", log=True, log_x=True),
         Panel("iterations", xlabel="contacts", log=True, log_x=True),
     ]
-    for (name, rows), color in zip(timings.items(), PALETTE):
+    methods = dict.fromkeys(name.removesuffix("_paper") for name in timings)
+    colors = dict(zip(methods, PALETTE))
+    for name, rows in timings.items():
+        color, line = colors[name.removesuffix("_paper")], "--" if name.endswith("_paper") else "-"
         x = np.array([t.contacts for t in rows], float)
         missed = np.array([not t.solved for t in rows])
         values = (np.array([t.seconds for t in rows]), np.array([t.iterations for t in rows], float))
         for panel, y in zip(panels, values):
-            panel.curves.append(Curve(name.replace("_", " "), x, y, color, marker="o"))
+            panel.curves.append(Curve(name.replace("_", " "), x, y, color, line, marker="o"))
             if missed.any():
                 panel.curves.append(Curve("_missed", x[missed], y[missed], "black", "", "x"))
     title = f"Settled spheres, relaxed law, natural map {s.tolerance:g} (cross: not reached)"

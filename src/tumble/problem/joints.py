@@ -192,8 +192,8 @@ class Joints:
         if self._angles.size:
             k = self._angles
             angle = np.arctan2(out[k], self._second[k])
-            if len(before):
-                angle += 2.0 * np.pi * np.round((before[k] - angle) / (2.0 * np.pi))
+            near = before if len(before) else j.coord_start
+            angle += 2.0 * np.pi * np.round((near[k] - angle) / (2.0 * np.pi))
             out[k] = angle
         return out
 

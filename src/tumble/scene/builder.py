@@ -371,6 +371,8 @@ class SceneBuilder(Mechanism, Flow):
         fixed: bool = False,
         values: Mapping[str, float] | None = None,
         motors: str | Mapping[str, str] | None = None,
+        stiffness: float | Mapping[str, float] | None = None,
+        damping: float | Mapping[str, float] | None = None,
         self_collision: bool = False,
         material: Material | str | None = None,
         package_paths: PackagePaths = None,
@@ -380,10 +382,11 @@ class SceneBuilder(Mechanism, Flow):
 
         position [m], orientation: of the root link's frame; fixed: the root never moves. values: {joint: value} at the
         start [rad or m], else the value nearest to zero within the limits. motors: "hold", "speed" or "torque" for all
-        joints, or {joint: mode}; the file's effort is the largest torque or force. Links of the robot do not collide
-        with each other; with self_collision=True all but neighbours do. material: of all its shapes. package_paths:
-        {package: folder} or folders in which `package://` names are sought. prefix: put before all names.
-        Rules: `docs/robots.md`.
+        joints, or {joint: mode}; the file's effort is the largest torque or force. stiffness [N m/rad or N/m], damping
+        [N m s/rad or N s/m]: of the servos ("hold"), one number or {joint: gain}; without them from effort and range.
+        Links of the robot do not collide with each other; with self_collision=True all but neighbours do. material: of
+        all its shapes. package_paths: {package: folder} or folders in which `package://` names are sought. prefix: put
+        before all names. Rules: `docs/robots.md`.
         """
         from .urdf import add_urdf
 
@@ -395,6 +398,8 @@ class SceneBuilder(Mechanism, Flow):
             fixed=fixed,
             values=values,
             motors=motors,
+            stiffness=stiffness,
+            damping=damping,
             self_collision=self_collision,
             material=material,
             package_paths=package_paths,

@@ -71,6 +71,8 @@ class JointModel:
     """(c,) int64"""
     coord_axis: np.ndarray
     """(c, 2) int64"""
+    coord_start: np.ndarray
+    """(c,) what angles read at the start, to the nearest turn [rad]; 0 where nothing is said"""
     row_role: np.ndarray
     """(r,) int8, `RowRole`"""
     row_element: np.ndarray

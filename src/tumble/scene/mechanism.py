@@ -54,6 +54,7 @@ def _all_or_nothing(method: Callable) -> Callable:
             for entries, count in zip(lists, before):
                 del entries[count:]
             self._numbers = {e.name: k for k, e in enumerate(self._elements)}
+            self._coord_start = {k: v for k, v in self._coord_start.items() if k < len(self._coords)}
             self._excluded.clear()
             self._excluded.update(excluded)
             raise
@@ -73,6 +74,7 @@ class Mechanism:
         super().__init__()
         self._frames: list[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         self._coords: list[tuple[int, int, int, int]] = []
+        self._coord_start: dict[int, float] = {}
         self._rows: list[dict[str, Any]] = []
         self._elements: list[Element] = []
         self._numbers: dict[str, int] = {}
@@ -97,6 +99,7 @@ class Mechanism:
         axis_a: Sequence[float] | None = None,
         axis_b: Sequence[float] | None = None,
         length: float | None = None,
+        value: float | None = None,
         limits: Any = None,
         friction: float = 0.0,
         collide: bool = False,
@@ -107,8 +110,9 @@ class Mechanism:
         anchor [m], axis, second_axis: in the world as the scene is now. Or anchor_a, anchor_b, axis_a, axis_b in the
         frames of the bodies; one of two suffices. If both are given and do not meet, the scene is assembled when a
         simulation starts. limits: (low, high) of the joint's turn [rad], zero as the scene is now, or slide [m] (the
-        distance of the anchors along the axis); a cylindrical joint takes {"turn": .., "slide": ..}. friction: a
-        constant largest torque [N m] or force [N].
+        distance of the anchors along the axis); a cylindrical joint takes {"turn": .., "slide": ..}. value: what the
+        turn or slide reads as the scene is now; limits, targets and `joint_values` then count from elsewhere. friction:
+        a constant largest torque [N m] or force [N].
         length: of a distance joint [m], as it is now if left out. Joined bodies collide only if `collide` is True.
         """
         where = self._label("add_joint", name)
@@ -136,6 +140,8 @@ class Mechanism:
             self._row(RowRole.RIGID, element, coordinate, offset=offset)
             slide = coordinate if kind == JointKind.DISTANCE else slide
         self._elements[element] = Element(self._elements[element].name, str(kind), frame, (i, j), turn, slide)
+        if value is not None:
+            self._set_value(where + ".value", element, checks.number(where + ".value", value))
         self._add_limits(where, element, limits)
         most = checks.number(where + ".friction", friction, at_least=0.0)
         if most > 0.0:
@@ -188,9 +194,11 @@ class Mechanism:
     ) -> str:
         """Drive a joint's coordinate; returns the motor's name.
 
-        mode speed: target [rad/s or m/s]; position: target [rad or m], exactly (a driving constraint), or through a
-        stiffness [N m/rad or N/m] and damping; torque: target [N m or N]. target: a number or a function of the time.
-        maximum: the largest torque or force it has.
+        mode speed: target [rad/s or m/s]; position: target [rad or m], exactly (a driving constraint), or as a servo
+        stiffness (target - value) - damping speed [N m/rad or N/m, N m s/rad or N s/m], taken at the end of the step;
+        torque: target [N m or N]. target: a number or a function of the time. maximum: the largest torque or force it
+        has. A position motor with a maximum needs a stiffness and a damping to settle after a jump of its target: an
+        exact one pulls with all it has until the very step in which it arrives, and swings for ever.
         """
         where = self._label("add_motor", name)
         mode = MotorMode(checks.choice(where + ".mode", mode, list(MotorMode)))
@@ -372,6 +380,7 @@ class Mechanism:
             coord_kind=np.array([c[0] for c in self._coords], np.int64),
             coord_frame=np.array([c[1] for c in self._coords], np.int64),
             coord_axis=np.array([c[2:] for c in self._coords], np.int64).reshape(-1, 2),
+            coord_start=np.array([self._coord_start.get(k, 0.0) for k in range(len(self._coords))]),
             row_role=column("role", np.int8),
             row_element=column("element", np.int32),
             row_coord=np.array([(r["first"], r["second"]) for r in rows], np.int64).reshape(-1, 2),
@@ -658,6 +667,22 @@ class Mechanism:
         if coordinate < 0:
             raise SceneError(message(where, f"'{name}' does not {which}", e.kind, "Take its other coordinate."))
         return coordinate
+
+    def _set_value(self, where: str, element: int, value: float) -> None:
+        """Turn or shift the frames of a joint so that its one coordinate reads this value now."""
+        free = self._free_coords(where, element)
+        if len(free) > 1:
+            raise SceneError(message(where, "is for joints with one coordinate", value, "Leave it out."))
+        frame = self._elements[element].frame
+        i, j, pa, pb, qa, qb = self._frames[frame]
+        if self._coords[free[0]][0] == ANGLE:
+            qb = rotation.multiply(qb, np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
+        else:
+            (p, q), (r, _) = self._world(frame, 0), self._world(frame, 1)
+            now = float(rotation.rotate(rotation.conjugate(q), r - p)[2])
+            pa = pa + rotation.rotate(qa, np.array([0.0, 0.0, now - value]))
+        self._frames[frame] = (i, j, pa, pb, qa, qb)
+        self._coord_start[free[0]] = value
 
     def _add_limits(self, where: str, element: int, limits: Any) -> None:
         if limits is None:

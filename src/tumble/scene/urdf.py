@@ -27,12 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["RobotPlan", "UrdfRobot", "add_urdf"]
 
 MOTORS = ("hold", "speed", "torque")
-"""hold: a position motor that keeps the value at the start; speed, torque: such a motor with target 0."""
+"""hold: a servo that keeps the value at the start; speed, torque: such a motor with target 0."""
+SERVO_ERROR = 1e-3
+"""A servo without gains of its own gives its whole effort at this part of the joint's range (of 1 rad or 1 m)."""
+SERVO_TIME = 0.05
+"""Its damping over its stiffness [s]: the time in which an error falls to a third."""
 PRIMITIVES = {
     "box": lambda size: Box(size),
     "cylinder": lambda size: Cylinder(*size),
     "sphere": lambda size: Sphere(*size),
 }
+Gain = float | Mapping[str, float] | None
+"""Of all servos, or {joint: gain}"""
 OUTSIDE = 1e-6
 """How far a value may lie outside of its limits [rad or m]; it is then taken to the limit."""
 
@@ -52,7 +58,7 @@ class UrdfRobot:
     motors: dict[str, str]
     """Name in the scene of the motor on a joint."""
     values: dict[str, float]
-    """Value of each joint at the start [rad or m]. The scene's coordinate of the joint is its value minus this one."""
+    """Value of each joint at the start [rad or m]; `sim.joint_values` and targets are values of the file as well."""
     efforts: dict[str, float]
     """Largest torque [N m] or force [N] of a joint's motor, where the file gives one."""
     meshes: dict[str, Path]
@@ -200,6 +206,8 @@ def add_urdf(
     fixed: bool = False,
     values: Mapping[str, float] | None = None,
     motors: str | Mapping[str, str] | None = None,
+    stiffness: Gain = None,
+    damping: Gain = None,
     self_collision: bool = False,
     material: Any = None,
     package_paths: PackagePaths = None,
@@ -215,6 +223,7 @@ def add_urdf(
     plan = RobotPlan.of(file, fixed=fixed, values=values)
     finder = MeshFinder(file.path, package_paths)
     modes = _modes(plan, motors)
+    gains = _gains(plan, modes, stiffness, damping)
     shapes = {top: _placed(plan, top, finder) for top in plan.groups}
     _check_names(scene, plan, prefix)
 
@@ -239,10 +248,11 @@ def add_urdf(
     driven = {}
     for name, mode in modes.items():
         most = file.joints[name].effort
-        bound = {} if mode == "torque" or not most else {"maximum": most}
-        driven[name] = scene.add_motor(
-            joints[name], "position" if mode == "hold" else mode, name=f"{prefix}{name}:motor", **bound
-        )
+        own: dict[str, Any] = {} if mode == "torque" or not most else {"maximum": most}
+        if mode == "hold":
+            mode = "position"
+            own |= {"target": plan.values[name]} | gains.get(name, {})
+        driven[name] = scene.add_motor(joints[name], mode, name=f"{prefix}{name}:motor", **own)
     if not self_collision:
         for a, b in combinations(bodies.values(), 2):
             scene.exclude_pair(a, b)
@@ -273,7 +283,7 @@ def _add_joint(
     poses: Mapping[str, Pose],
     prefix: str,
 ) -> str:
-    """A joint whose coordinate is zero now: limits count from the value it has now."""
+    """A joint whose coordinate is the file's value."""
     at, turn = compose(poses[joint.parent], joint.pose)
     a, b = (bodies[plan.top[link]] for link in (joint.parent, joint.child))
     own: dict[str, Any] = dict(axis=rotation.rotate(turn, joint.axis), name=prefix + joint.name)
@@ -281,9 +291,9 @@ def _add_joint(
         return scene.add_joint("planar", a, b, anchor=at, **own)
     value = plan.values[joint.name]
     if math.isfinite(joint.lower):
-        own["limits"] = (joint.lower - value, joint.upper - value)
+        own["limits"] = (joint.lower, joint.upper)
     kind = "prismatic" if joint.kind == "prismatic" else "revolute"
-    name = scene.add_joint(kind, a, b, anchor=poses[joint.child][0], friction=joint.friction, **own)
+    name = scene.add_joint(kind, a, b, anchor=poses[joint.child][0], value=value, friction=joint.friction, **own)
     if joint.damping > 0.0:
         scene.add_joint_spring(name, damping=joint.damping, name=f"{name}:damper")
     return name
@@ -350,6 +360,49 @@ def _modes(plan: RobotPlan, motors: str | Mapping[str, str] | None) -> dict[str,
     for name in [n for n, mode in out.items() if mode != "torque" and free[n].effort == 0.0]:
         plan.read.append(f"joint '{name}': no motor, since its effort is 0")
         del out[name]
+    return out
+
+
+def _gains(plan: RobotPlan, modes: Mapping[str, str], stiffness: Gain, damping: Gain) -> dict[str, dict[str, float]]:
+    """Stiffness and damping of the servos (`hold`). Without a stiffness: from effort and range, where there is an
+    effort; a motor without limits drives its joint exactly."""
+    given: dict[str, dict[str, float]] = {}
+    for key, gain in (("stiffness", stiffness), ("damping", damping)):
+        where = f"{plan.file.path}: {key}"
+        if gain is None:
+            continue
+        each = gain if isinstance(gain, Mapping) else {name: gain for name, mode in modes.items() if mode == "hold"}
+        if not each:
+            raise SceneError(message(where, "is for motors that hold", repr(gain), 'Give motors="hold" too.'))
+        for name, value in each.items():
+            if modes.get(name) != "hold":
+                holding = [n for n, mode in modes.items() if mode == "hold"]
+                raise SceneError(
+                    message(where, "has no motor that holds it", repr(name), checks.nearest(str(name), holding))
+                )
+            given.setdefault(name, {})[key] = checks.number(
+                f"{where}.{name}",
+                value,
+                **({"above": 0.0} if key == "stiffness" else {"at_least": 0.0}),
+                error=SceneError,
+            )
+    out = {}
+    for name in (n for n, mode in modes.items() if mode == "hold"):
+        gain, joint = given.get(name, {}), plan.file.joints[name]
+        if "stiffness" not in gain and joint.effort:
+            whole = joint.upper - joint.lower
+            gain["stiffness"] = joint.effort / (SERVO_ERROR * (whole if math.isfinite(whole) else 1.0))
+        if "stiffness" in gain:
+            out[name] = {"damping": SERVO_TIME * gain["stiffness"]} | gain
+        elif "damping" in gain:
+            raise SceneError(
+                message(
+                    f"{plan.file.path}: damping.{name}",
+                    "needs a stiffness",
+                    gain["damping"],
+                    "The file gives no effort.",
+                )
+            )
     return out
 
 

@@ -2,8 +2,7 @@
 
 All of them act on the assembled problem.
 - Friction: mu + (mu_s - mu) exp(-(v / v_s)^2) with the sliding speed v at the start of the step.
-- Restitution e: a contact that would close in this step (gap + h v_free,n <= 0) and approaches faster than the
-  threshold leaves with u_n >= -e v_old,n in place of gap / h + u_n >= 0.
+- Restitution: see `restitution`.
 - Cohesion c [N]: the cone is shifted, g + s e_n in K, while gap <= range. With g' = g + s e_n this is the plain
   problem with the bias r - N s e_n, so every solver and measure takes it; the shift is taken off after the solve.
   s = h c, less where the pair parts so fast that it leaves the range within the step: then cohesion takes what is
@@ -23,6 +22,7 @@ from ..collide.contacts import Contacts
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import contact_arrays
 from ..scene.materials import PairLaws
+from .restitution import hits
 
 __all__ = ["apply_laws", "cohesion_reach", "new_stretch"]
 
@@ -38,14 +38,15 @@ def apply_laws(
     free: np.ndarray,
     h: float,
     stretch: np.ndarray | None = None,
-) -> np.ndarray | None:
-    """Change friction and bias of the problem; returns the shift of the normal impulses (count,) [N s], or None.
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Change friction and bias of the problem; returns the shift of the normal impulses (count,) [N s], or None without
+    cohesion, and which contacts hit (count,), or None without restitution.
 
     stretch: of the contacts' tangential springs (3, cap) [m], in scenes with compliance.
     """
     n = contacts.count
     if n == 0 or not laws.active:
-        return None
+        return None, None
     pair = contacts.pair[:n]
     old = problem.vector("x_old")
     problem.operator.relative(before, old)
@@ -53,10 +54,10 @@ def apply_laws(
     static, kinetic = laws.static_friction.ravel()[pair], contacts.friction[:n]
     falling = np.exp(-((slide / laws.friction_speed.ravel()[pair]) ** 2))
     problem.sliding_friction[:n] = kinetic + (static - kinetic) * falling
-    _bounce(laws, contacts, problem, old[0, :n].copy(), free, h)
+    hit = hits(laws, contacts, problem, old[0, :n].copy(), free, h)
     if stretch is not None:
         _soften(laws, contacts, problem, free, h, stretch)
-    return _shift(laws, contacts, problem, old[0, :n], h)
+    return _shift(laws, contacts, problem, old[0, :n], h), hit
 
 
 def cohesion_reach(laws: PairLaws, sizes: np.ndarray) -> float:
@@ -65,20 +66,6 @@ def cohesion_reach(laws: PairLaws, sizes: np.ndarray) -> float:
     default = DEFAULT_RANGE * float(finite.max(initial=0.0))
     ranges = np.where(laws.cohesion_range < 0.0, default, laws.cohesion_range) + laws.cohesion * laws.compliance
     return float(ranges[laws.cohesion > 0.0].max(initial=0.0))
-
-
-def _bounce(
-    laws: PairLaws, contacts: Contacts, problem: ConeProblem, approach: np.ndarray, free: np.ndarray, h: float
-) -> None:
-    n, pair = contacts.count, contacts.pair[: contacts.count]
-    e = laws.restitution.ravel()[pair]
-    if not np.any(e):
-        return
-    new = problem.vector("x_new")
-    problem.operator.relative(free, new)
-    closing = contacts.gap[:n] + h * new[0, :n] <= 0.0
-    hit = (e > 0.0) & closing & (-approach > laws.restitution_threshold.ravel()[pair])
-    problem.bias[0, :n] = np.where(hit, e * approach + new[0, :n], problem.bias[0, :n])
 
 
 def _soften(

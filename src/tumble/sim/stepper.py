@@ -34,6 +34,7 @@ from .flow import FlowStep
 from .laws import apply_laws, cohesion_reach, new_stretch
 from .moreau import Middle, correct_positions, enter_middle, hold_in_velocity, leave_middle
 from .report import StepReport
+from .restitution import guess_hits, rebounds
 
 __all__ = ["StepResult", "Workspace", "step"]
 
@@ -49,7 +50,7 @@ class StepResult:
     contacts: Contacts
     problem: ConeProblem
     solution: Solution
-    """Of the problem, whose impulses are shifted where there is cohesion"""
+    """Of the problem, whose impulses are shifted where there is cohesion; with restitution, of the last hits"""
     impulse: np.ndarray
     """(3, cap) impulses of the contacts themselves, rows n, u, w [N s]; with rolling friction (6, cap), then the
     torques about n, u, w [N m s]"""
@@ -139,14 +140,19 @@ def step(
         if moreau:
             hold_in_velocity(contacts, problem, work.free, h)
         stretch = work.rows.stretch(contacts, state.memory) if model.pair_laws.is_soft else None
-        shift = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h, stretch)
+        shift, hit = apply_laws(model.pair_laws, contacts, problem, work.before, work.free, h, stretch)
         guess, warm = _first_guess(problem, contacts, state, options, shift, work)
+        guess_hits(problem, hit, guess)
     with _Timer(seconds, "solve"):
         problem, solution = _solve(problem, contacts, solver, options, guess, shift, work, h)
         unique = None
         if options.unique_forces:
             solution, unique = unique_solution(problem, solution)
         impulse = _unshifted(solution, contacts, shift)
+        problem, solution, impulse = rebounds(
+            model.pair_laws, contacts, problem, solution, impulse, hit, work.before, work.free,
+            solver=solver, law=options.law, h=h,
+        )  # fmt: skip
     with _Timer(seconds, "advance"):
         change = problem.operator.velocity(impulse)
         work_joints = work_motors = 0.0

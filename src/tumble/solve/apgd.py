@@ -8,9 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
+from ..enums import Scaling, Variant
 from .base import AntiRelaxedSolver, ScaledProblem
+from .variants import take_variant
 
 __all__ = ["SolverAPGD"]
+
+UNDAMPED = 1e300
+"""A `damping` that never begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +24,10 @@ class SolverAPGD(AntiRelaxedSolver):
 
     One product an iteration, about 1.05 with the step-length search.
     """
+
+    variant: str = Variant.DEFAULT
+    """"paper": Algorithm 1 of Mazhar et al. 2015, and with Coulomb's law its anti-relaxed form: impulses as they are,
+    growth 0.9, steps halved only, the whole momentum, the correction refreshed in full."""
 
     growth: float = 0.97
     """After each iteration the estimate of the largest eigenvalue is multiplied by this, so that steps can grow."""
@@ -32,6 +41,7 @@ class SolverAPGD(AntiRelaxedSolver):
     rolls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        take_variant(self, {"growth": 0.9, "momentum_limit": 1.0, "scaling": Scaling.NONE, "damping": UNDAMPED})
         super().__post_init__()
         checks.number("SolverAPGD.growth", self.growth, above=0.0, at_most=1.0)
         checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
@@ -42,6 +52,7 @@ class SolverAPGD(AntiRelaxedSolver):
             *self._common(scaled, coulomb),
             float(self.growth),
             float(self.momentum_limit),
+            self.variant == Variant.PAPER,
             scaled.x,
             v("x_old"),
             v("nx"),

@@ -12,7 +12,7 @@ __all__ = ["SolverJacobi"]
 
 @dataclass(frozen=True, kw_only=True)
 class SolverJacobi(SolverGaussSeidel):
-    """All contacts at once with the step omega / lambda_max(N_ii).
+    """All contacts at once with the step omega / lambda_max(N_ii), or 3 omega / trace(N_ii) in variant "paper".
 
     omega must be about one over the number of contacts of a body; 0.3 suits packings of spheres.
     """

@@ -223,6 +223,7 @@ def apgd(
     check_every,
     growth,
     momentum_limit,
+    paper,
     x,
     x_old,
     nx,
@@ -238,7 +239,8 @@ def apgd(
     """Accelerated projected gradient descent with adaptive step, gradient restart and best iterate.
 
     Returns (iterations, products, status, best stopping value). N (x_new - y) replaces the difference of objectives in
-    the step-length test: exact for a quadratic, and it keeps its digits near the solution.
+    the step-length test: exact for a quadratic, and it keeps its digits near the solution. paper: as published, steps
+    that are too long are halved whatever the curvature just seen, and the momentum has no limit.
     """
     project_all(count, mu, x)
     curvature = curvature_estimate(op, count, x_new, nx_new)
@@ -253,7 +255,7 @@ def apgd(
     if best_value <= tolerance:
         return 0, products, CONVERGED, best_value
     theta, beta, checks = 1.0, 0.0, 0
-    limited, mark, since = coulomb, best_value, 0
+    limited, mark, since = coulomb and not paper, best_value, 0
     k = 0
     while k < limit:
         k += 1
@@ -264,7 +266,8 @@ def apgd(
         products += 1
         dd, dnd, turn = sum_three(count, partial)
         while dnd > curvature * dd * (1.0 + 1e-9) and math.isfinite(dnd):
-            curvature = max(2.0 * curvature, dnd / dd) if dnd / dd < 4.0 * curvature else 2.0 * curvature
+            seen = dnd / dd
+            curvature = seen if not paper and 2.0 * curvature < seen < 4.0 * curvature else 2.0 * curvature
             _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, 1.0 / curvature, 0.0, x_new)
             product(op, x_new, nx_new)
             _nesterov_dots(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
@@ -289,6 +292,6 @@ def apgd(
             # Piles need the limit, ill-conditioned stacks do not: change over when progress ends.
             if best_value < 0.7 * mark:
                 mark, since = best_value, k
-            elif coulomb and k - since > PATIENCE:
+            elif coulomb and not paper and k - since > PATIENCE:
                 limited, mark, since = not limited, best_value, k
     return k, products, MAX_ITERATIONS, best_value

@@ -15,74 +15,91 @@ from .operators import product
 
 
 @loop
-def contact_sweep(op, bias, mu, step, blend, x, shift):
-    """One Gauss-Seidel sweep over the contacts, in order; body velocities are kept up to date."""
+def contact_sweep(op, bias, mu, step, part, blend, x, shift):
+    """One Gauss-Seidel sweep over the contacts, in order; body velocities are kept up to date. part: of the way to the
+    projected impulse that is gone."""
     soft = op.compliance.shape[1] > 0
     for c in range(op.count):
         u0, u1, u2 = contact_velocity(op, c, bias, soft, x)
         shift[c] += blend * (coulomb_shift(u1, u2, mu[c]) - shift[c])
         t = step[c]
         p0, p1, p2 = project(x[0, c] - t * (u0 + shift[c]), x[1, c] - t * u1, x[2, c] - t * u2, mu[c])
-        d0, d1, d2 = p0 - x[0, c], p1 - x[1, c], p2 - x[2, c]
-        x[0, c], x[1, c], x[2, c] = p0, p1, p2
+        d0, d1, d2 = part * (p0 - x[0, c]), part * (p1 - x[1, c]), part * (p2 - x[2, c])
+        if part == 1.0:
+            x[0, c], x[1, c], x[2, c] = p0, p1, p2
+        else:
+            x[0, c], x[1, c], x[2, c] = x[0, c] + d0, x[1, c] + d1, x[2, c] + d2
         push_bodies(op, c, d0, d1, d2)
 
 
 @loop
-def matrix_sweep(op, bias, mu, step, blend, x, shift):
+def matrix_sweep(op, bias, mu, step, part, blend, x, shift):
     """One Gauss-Seidel sweep over the blocks of a sparse matrix."""
     for c in range(op.count):
         u0, u1, u2 = matrix_velocity(op, c, bias, x)
         shift[c] += blend * (coulomb_shift(u1, u2, mu[c]) - shift[c])
         t = step[c]
-        x[0, c], x[1, c], x[2, c] = project(x[0, c] - t * (u0 + shift[c]), x[1, c] - t * u1, x[2, c] - t * u2, mu[c])
+        p0, p1, p2 = project(x[0, c] - t * (u0 + shift[c]), x[1, c] - t * u1, x[2, c] - t * u2, mu[c])
+        if part == 1.0:
+            x[0, c], x[1, c], x[2, c] = p0, p1, p2
+        else:
+            x[0, c] += part * (p0 - x[0, c])
+            x[1, c] += part * (p1 - x[1, c])
+            x[2, c] += part * (p2 - x[2, c])
 
 
-def sweep(op, bias, mu, step, blend, x, shift):
+def sweep(op, bias, mu, step, part, blend, x, shift):
     """One Gauss-Seidel sweep for any operator (plain Python form)."""
     if isinstance(op, ContactArrays):
-        contact_sweep(op, bias, mu, step, blend, x, shift)
+        contact_sweep(op, bias, mu, step, part, blend, x, shift)
     else:
-        matrix_sweep(op, bias, mu, step, blend, x, shift)
+        matrix_sweep(op, bias, mu, step, part, blend, x, shift)
 
 
 @overload(sweep)
-def _sweep(op, bias, mu, step, blend, x, shift):
+def _sweep(op, bias, mu, step, part, blend, x, shift):
     if isinstance(op, types.BaseNamedTuple) and op.instance_class is ContactArrays:
-        return lambda op, bias, mu, step, blend, x, shift: contact_sweep(op, bias, mu, step, blend, x, shift)
+        return lambda op, bias, mu, step, part, blend, x, shift: contact_sweep(
+            op, bias, mu, step, part, blend, x, shift
+        )
     if isinstance(op, types.BaseNamedTuple) and op.instance_class is MatrixArrays:
-        return lambda op, bias, mu, step, blend, x, shift: matrix_sweep(op, bias, mu, step, blend, x, shift)
+        return lambda op, bias, mu, step, part, blend, x, shift: matrix_sweep(op, bias, mu, step, part, blend, x, shift)
     return None
 
 
 @block_body
-def _jacobi_step_block(block, count, nx, bias, shift, mu, step, x):
+def _jacobi_step_block(block, count, nx, bias, shift, mu, step, part, x):
     """All blocks at once, from the same product."""
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         t = step[c]
-        x[0, c], x[1, c], x[2, c] = project(
-            x[0, c] - t * (nx[0, c] + bias[0, c] + shift[c]),
-            x[1, c] - t * (nx[1, c] + bias[1, c]),
-            x[2, c] - t * (nx[2, c] + bias[2, c]),
+        x0, x1, x2 = x[0, c], x[1, c], x[2, c]
+        p0, p1, p2 = project(
+            x0 - t * (nx[0, c] + bias[0, c] + shift[c]),
+            x1 - t * (nx[1, c] + bias[1, c]),
+            x2 - t * (nx[2, c] + bias[2, c]),
             mu[c],
         )
+        if part == 1.0:
+            x[0, c], x[1, c], x[2, c] = p0, p1, p2
+        else:
+            x[0, c], x[1, c], x[2, c] = x0 + part * (p0 - x0), x1 + part * (p1 - x1), x2 + part * (p2 - x2)
 
 
 @parallel_loop
-def _jacobi_step_blocks(count, nx, bias, shift, mu, step, x):
+def _jacobi_step_blocks(count, nx, bias, shift, mu, step, part, x):
     """All blocks of `_jacobi_step_block`."""
     for block in prange((count + BLOCK - 1) // BLOCK):
-        _jacobi_step_block(block, count, nx, bias, shift, mu, step, x)
+        _jacobi_step_block(block, count, nx, bias, shift, mu, step, part, x)
 
 
 @loop
-def _jacobi_step(count, nx, bias, shift, mu, step, x):
+def _jacobi_step(count, nx, bias, shift, mu, step, part, x):
     """All blocks at once, from the same product."""
     if count <= SMALL:
-        _jacobi_step_block(0, count, nx, bias, shift, mu, step, x)
+        _jacobi_step_block(0, count, nx, bias, shift, mu, step, part, x)
     else:
-        _jacobi_step_blocks(count, nx, bias, shift, mu, step, x)
+        _jacobi_step_blocks(count, nx, bias, shift, mu, step, part, x)
 
 
 @loop
@@ -102,6 +119,7 @@ def relax(
     limit,
     check_every,
     step,
+    part,
     sequential,
     x,
     nx,
@@ -111,8 +129,9 @@ def relax(
     values,
     history,
 ):
-    """Projected Gauss-Seidel (sequential) or Jacobi with a step per contact. A check costs a fresh product, which also
-    removes the rounding that piles up in the velocities of Gauss-Seidel."""
+    """Projected Gauss-Seidel (sequential) or Jacobi with a step per contact, of which a part is taken.
+
+    A check costs a fresh product, which also removes the rounding that piles up in the velocities of Gauss-Seidel."""
     project_all(count, mu, x)
     product(op, x, nx)
     products = 1
@@ -128,12 +147,12 @@ def relax(
         blend = min(1.0, damping / k) if coulomb else 0.0
         check = k % check_every == 0 or k == limit
         if sequential:
-            sweep(op, bias, mu, step, blend, x, shift)
+            sweep(op, bias, mu, step, part, blend, x, shift)
             if check:
                 product(op, x, nx)
                 products += 1
         else:
-            _jacobi_step(count, nx, bias, shift, mu, step, x)
+            _jacobi_step(count, nx, bias, shift, mu, step, part, x)
             product(op, x, nx)
             products += 1
             if coulomb:
