@@ -194,6 +194,42 @@ def test_reactions_do_not_alternate_after_an_impact():
     assert np.sum(signs[1:] * signs[:-1] < 0) < 0.5 * len(signs)  # not up and down in every step
 
 
+def test_springs_keep_their_energy_with_moreau():
+    """Euler's implicit springs damp (first order); the mean force of the step does not."""
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    body = scene.add_body(
+        None, mass=1.0, inertia=(0.01, 0.02, 0.025), position=(1.2, 0, 0), angular_velocity=(10, 3, 5)
+    )
+    scene.add_spring(None, body, anchor_b=(-0.1, 0.05, 0), stiffness=100.0, rest_length=1.0, name="spring")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3, integrator="moreau"))
+    energy = []
+    for _ in range(2000):
+        kinetic = sim.step().kinetic_energy
+        energy.append(kinetic + 50.0 * (sim.joint_values()["spring"] - 1.0) ** 2)
+    assert np.ptp(energy) < 3e-4 * energy[0]
+
+
+@pytest.mark.parametrize("mode", ["speed", "position"])
+@pytest.mark.parametrize("integrator", ["euler", "moreau"])
+def test_driven_cranks_follow_their_motor(mode, integrator):
+    scene = tb.SceneBuilder()
+    crank = scene.add_body(
+        None, mass=1.0, inertia=(0.01, 0.02, 0.02), position=(0.25, 0, 0), angular_velocity=(0, 5, 0)
+    )
+    rod = scene.add_body(None, mass=1.0, inertia=(0.01, 0.05, 0.05), position=(1.0, 0, 0))
+    scene.add_joint("revolute", None, crank, anchor=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    scene.add_joint("spherical", crank, rod, anchor=(0.5, 0, 0))
+    scene.add_joint("point_on_plane", None, rod, anchor=(1.5, 0, 0), axis=(0, 0, 1))
+    scene.add_motor("hinge", mode, target=5.0 if mode == "speed" else lambda t: 5.0 * t, name="motor")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3, integrator=integrator))
+    sim.step()  # assembling has changed the speeds at the start
+    start = sim.joint_values()["hinge"]
+    for _ in range(200):
+        assert sim.step().joint_drift < 1e-11
+    assert sim.joint_values()["hinge"] - start == pytest.approx(2.0, abs=1e-9)
+    assert sim.joint_reactions()["motor"].speed == pytest.approx(5.0, abs=1e-6 if integrator == "moreau" else 0.05)
+
+
 # ---------------------------------------------------------------------- steps that are too long
 
 

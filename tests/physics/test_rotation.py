@@ -379,9 +379,10 @@ def test_the_overlap_of_a_fast_turn_is_bounded(angle):
         angular_velocity=(0, angle / h, 0),
     )
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=h))
-    deepest = 0.0
+    deepest, touched = 0.0, 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tb.TumbleWarning)
         for _ in range(200):
-            deepest = max(deepest, sim.step().largest_overlap)
-    assert 0.0 < deepest < 0.5 * np.hypot(0.5, 0.05) * angle**2 + 1e-3
+            report = sim.step()
+            deepest, touched = max(deepest, report.largest_overlap), touched + report.contacts
+    assert touched > 0 and deepest < 0.5 * np.hypot(0.5, 0.05) * angle**2 + 1e-6

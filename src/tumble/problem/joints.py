@@ -98,6 +98,7 @@ class Joints:
         self._targets = np.zeros(len(j.motors))
         self._functions = [k for k, m in enumerate(j.motors) if callable(m.target)]
         self._constant = np.array([0.0 if callable(m.target) else float(m.target) for m in j.motors])
+        self._told = {int(k) for controller in j.controllers for k in controller.motors}
         self.functions: dict[int, Target] = {}
         """Functions of time set during a run in place of a motor's target"""
         sizes = model.body_size[touched]
@@ -451,12 +452,12 @@ class Joints:
 
     # ------------------------------------------------------------------ Moreau's integrator: the ends of a step
 
-    def _at_end(self, state: State, inverse_inertia: np.ndarray) -> JointSystem:
-        """The rigid rows at the state's own pose."""
+    def _at_end(self, state: State, inverse_inertia: np.ndarray, held: np.ndarray) -> JointSystem:
+        """The equality rows at the state's own pose, with only those that are `held` (equalities,) in its factor."""
         system = self._end_system()
         self._coordinates(state.position, state.orientation, state.coordinate, self._trial_jacobian)
         system.assemble(self._trial_jacobian, inverse_inertia)
-        system.compliance[:] = np.where(self._rigid, 0.0, HUGE)
+        system.compliance[:] = np.where(held, 0.0, HUGE)
         system.factor()
         return system
 
@@ -467,7 +468,7 @@ class Joints:
 
     def begin(self, state: State, inverse_inertia: np.ndarray) -> JointSystem:
         """The rows along which a step of Moreau's integrator is kicked at its start."""
-        return self._at_end(state, inverse_inertia)
+        return self._at_end(state, inverse_inertia, self._rigid | self._speed_rows)  # without a change of driven speeds
 
     def miss(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> np.ndarray:
         """g (equalities,) of the rigid rows after a drift for `rest`; `self.drift` is the largest."""
@@ -475,33 +476,37 @@ class Joints:
         return self._closing.g.copy()
 
     def hold(self, state: State, velocity: np.ndarray, inverse_inertia: np.ndarray, h: float) -> float:
-        """Change velocities (n, 6) at the end of a step so that the rigid rows hold in velocity; returns the work [J].
+        """Change velocities (n, 6) at the end of a step so that rigid rows and driven speeds hold; returns the work.
 
-        `state.coordinate` must still be that of the step's start.
+        The time and coordinates of the state must still be those of the step's start.
         """
-        start = state.coordinate
-        system = self._at_end(state, inverse_inertia)
+        start, held = state.coordinate, self._rigid | self._speed_rows
+        system = self._at_end(state, inverse_inertia, held)
         ahead = self.predicted(start, velocity, h, self._trial_jacobian)
         value = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
         before = velocity.copy()
         y = system.speeds(velocity)
-        driven = np.flatnonzero(self._rigid & (self.model.row_motor[self.equality] >= 0))
-        for row in driven:
+        for row in np.flatnonzero(held & (self.model.row_motor[self.equality] >= 0)):
             motor = int(self.model.row_motor[self.equality[row]])
             c = self.model.row_coord[self.equality[row], 0]
-            y[row] -= self._target_speed(motor, state.time, (value[c] - start[c]) / h)
-        y = np.where(self._rigid, -y, 0.0)
+            if self._speed_rows[row]:
+                y[row] -= self._targets[motor]
+            elif motor in self._told or not np.isnan(state.target[motor]):
+                y[row] -= (value[c] - start[c]) / h  # nobody knows its derivative
+            else:
+                y[row] -= self._target_speed(motor, state.time + h)
+        y = np.where(held, -y, 0.0)
         system.solve(y)
         system.push(y, velocity)
         self.end_impulse[self.equality] += y
         mean = np.where(self._dynamic, 0.5 * (before + velocity), 0.0)
         return float(y @ system.speeds(mean))
 
-    def _target_speed(self, motor: int, time: float, mean: float) -> float:
-        """Speed of a motor's target: of a function its derivative, otherwise the mean over the step."""
+    def _target_speed(self, motor: int, time: float) -> float:
+        """Speed of a motor's target, by differences where it is a function."""
         target = self.functions.get(motor, self.model.motors[motor].target)
         if not callable(target):
-            return mean
+            return 0.0
         e = 1e-6
         return (float(target(time + e)) - float(target(time - e))) / (2.0 * e)
 
@@ -628,7 +633,7 @@ class Joints:
         y = self.system.speeds(velocity)
         for row, motor in enumerate(self.model.row_motor[self.equality]):
             if motor >= 0 and self._rigid[row]:
-                y[row] -= self._target_speed(int(motor), state.time, 0.0)
+                y[row] -= self._target_speed(int(motor), state.time)
         y = np.where(self._rigid, -y, 0.0)
         self.system.solve(y)
         self.system.push(y, velocity)
