@@ -47,12 +47,12 @@ class Settings(BaseSettings):
     rest: float = setting(6.0, "time of rest before the shaking", unit="s", at_least=0.0)
     above: float = setting(1.0, "the nut has risen when its top is this far above the surface", unit="m")
     after: float = setting(3.0, "shakes that are still simulated after the nut has risen", at_least=0.0)
-    seeds: int = setting(3, "number of starts that differ in jitter and radii", at_least=1)
+    seeds: int = setting(3, "number of starts that differ in jitter and radii", quick=2, at_least=1)
     control_seeds: int = setting(3, "number of starts of each control", quick=1, at_least=1)
     seed: int = setting(0, "of the first start", at_least=0)
     dt: tuple[float, ...] = setting((0.02, 0.1), "time steps, separated by commas", unit="s", above=0.0)
-    tolerance: float = setting(1e-3, "of the solver at the shortest step: natural map", at_least=0.0)
-    max_iterations: int = setting(2000, "of the solver", at_least=1)
+    tolerance: float = setting(5e-4, "of the solver at the shortest step: natural map", at_least=0.0)
+    max_iterations: int = setting(5000, "of the solver", at_least=1)
 
     @property
     def end(self) -> float:
