@@ -20,7 +20,7 @@ from ...kernels.convex import (
 from ...kernels.cover import GATHERED, MOST, reduce_rows
 from ...kernels.jit import formula, parallel_loop, prange
 from ...kernels.linalg import add, axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
-from ...kernels.manifold import COINCIDE, CORNER_NAMES, COVER_AT, FACE_NAMES, FOUND, manifold
+from ...kernels.manifold import COINCIDE, CORNER_NAMES, COVER_AT, FACE_NAMES, FOUND, STEEP, manifold
 from ...kernels.pairs import meeting
 from ...kernels.surfaces import (
     TRIANGLE_A,
@@ -89,7 +89,9 @@ def _triangle_contacts(
     two_sided = kind == MESH and s[0] > 0.0
     if above < (0.0 if triangle_a < 0 else -0.5 * size) and not two_sided:
         return 0  # a triangle may lie a little behind the other mesh's, a solid may not
-    sb = (float(TRIANGLE_B), 0.0, 0.0, 0.0)
+    side = -1.0 if above < 0.0 and two_sided else 1.0
+    normal = (side * normal[0], side * normal[1], side * normal[2])
+    sb = (float(TRIANGLE_B), side, 0.0, 0.0)
     yes, t, gap, n, point, reach = meeting(
         ka,
         sa,
@@ -112,8 +114,6 @@ def _triangle_contacts(
     )
     if not yes:
         return 0
-    if above < 0.0 and two_sided:
-        normal = (-normal[0], -normal[1], -normal[2])
     m = mat_t_vec(turn, (-n[0], -n[1], -n[2]))  # away from the surface, in its frame
     real, face = normal_is_real(
         kind,
@@ -156,19 +156,23 @@ def _triangle_contacts(
     inside = t == 0.0 and gap + sa[3] <= TOUCHES * size
     if face and dot(m, normal) < 0.0:
         real, face = False, False
-    if triangle_a >= 0 and abs(dot(m, normal)) > SAME_FACE:
-        face, real = True, True  # nearly flat on each other: one normal for all points
-    if not real and not inside:
+    flipped = False
+    if triangle_a >= 0:
+        facing = dot(triangle_normal(scratch, TRIANGLE_A), mat_vec(turn, normal))
+        flipped = facing < -SAME_FACE and dot(m, normal) < -SAME_FACE  # flat on each other, and a little inside
+        if facing > -STEEP and not real:
+            return 0  # back to back, or across: another triangle of the first mesh is nearer
+    if not real and not inside and not flipped:
         return 0
-    if face or not real:
+    if face or not real or flipped:
         # The face's own normal: exact, and the way out where the shape is deeper than the triangle is large. In the
-        # second case only points over the triangle count: the shape's lowest point may lie elsewhere.
+        # latter case only points over the triangle count: the shape's lowest point may lie elsewhere.
         n = mat_vec(turn, (-normal[0], -normal[1], -normal[2]))
         gap, _, _ = separation(ka, sa, TRIANGLE, sb, turn, moved, geometry.hull_point, scratch, n)
         gap -= sa[3]
         if gap > reach:
             return 0
-        if not real:
+        if not real or flipped:
             gap = math.inf
     count = manifold(
         ka,
@@ -538,7 +542,7 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
                 load_mesh_triangle(geometry.mesh_point, geometry.mesh_triangle, triangle, scratch, TRIANGLE_A)
                 found = _convex_on_surface(
                     np.int64(TRIANGLE),
-                    (float(TRIANGLE_A), 0.0, 0.0, 0.0),
+                    (float(TRIANGLE_A), 1.0, 0.0, 0.0),
                     none,
                     pa,
                     ma,
