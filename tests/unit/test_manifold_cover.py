@@ -91,23 +91,22 @@ def test_no_tilt_brings_an_omitted_point_below_the_tolerance(seed, kind, n):
     kept = covered(points, tolerance)
     assert points[kept, 2].min() <= points[:, 2].min() + 0.01 * tolerance
     if kept.sum() < cover.MOST:
-        assert deepest_omitted(points, kept) <= tolerance * (1 + 1e-6) + 1e-12
+        assert deepest_omitted(points, kept) <= tolerance
 
 
 @given(seeds, st.sampled_from(("flat", "grid", "dent", "rough")), st.integers(5, 100))
 def test_no_more_points_than_corners_of_the_hull(seed, kind, n):
-    """With a tolerance of nothing the kept points are the corners of the lower hull: none of them is implied by the
-    others."""
+    """Each kept point is a corner of the lower hull of the kept ones: none of them is implied by the others."""
     points = cloud(kind, n, np.random.default_rng(seed))
     kept = covered(points, 1e-9)
+    if kept.sum() == cover.MOST:
+        return
     for k in np.flatnonzero(kept):
         others = kept.copy()
         others[k] = False
-        pair = points[others | (np.arange(n) == k)]
-        if others.any() and kept.sum() < cover.MOST:
-            which = np.ones(len(pair), bool)
-            which[np.flatnonzero(np.flatnonzero(others | (np.arange(n) == k)) == k)] = False
-            assert deepest_omitted(pair, which) > 0.9e-9
+        if others.any():
+            alone = np.arange(n) == k
+            assert deepest_omitted(points[others | alone], others[others | alone]) > 0
 
 
 @given(seeds, st.sampled_from(KINDS), st.integers(5, 100))
@@ -132,9 +131,9 @@ def test_a_rim_keeps_every_corner(n, most):
 def test_a_fine_rim_is_thinned_out_evenly():
     angle = 2 * np.pi * np.arange(400) / 400
     rim = np.c_[0.1 * np.cos(angle), 0.1 * np.sin(angle), np.zeros(400)]
-    kept = covered(rim, 2e-5)  # sagitta 2e-4 m: 50 points on this circle
-    assert 45 <= kept.sum() <= 64
-    assert deepest_omitted(rim, kept) <= 2e-5 * (1 + 1e-6)
+    kept = covered(rim, 5e-5)  # sagitta 5e-4 m: 32 points on this circle, and up to twice as many by halving
+    assert 32 <= kept.sum() < cover.MOST
+    assert deepest_omitted(rim, kept) <= 5e-5
     assert np.diff(np.flatnonzero(kept)).max() <= 16
 
 

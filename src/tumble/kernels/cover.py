@@ -121,9 +121,9 @@ def cover(scratch, at, count, tolerance, most):
     alive = _OUTER
     for k in range(count):
         _place(scratch, at + POINT * k, facets, 0, alive)
-    kept = 1
+    kept, limit = 1, (1.0 - 2.0 * AS_DEEP) * tolerance  # facets may be that far from convex
     while kept < most:
-        worst = tolerance
+        worst = limit
         for k in range(count):
             i = at + POINT * k
             if scratch[i + 5] == 0.0:
@@ -133,7 +133,7 @@ def cover(scratch, at, count, tolerance, most):
             i = at + POINT * k
             if scratch[i + 5] == 0.0:
                 below = scratch[i + 3] - scratch[i + 2]
-                if below > tolerance and below >= (1.0 - AS_DEEP) * worst:
+                if below > limit and below >= (1.0 - AS_DEEP) * worst:
                     new = k
                     break
         if new < 0:
@@ -142,11 +142,7 @@ def cover(scratch, at, count, tolerance, most):
         scratch[i + 5] = 1.0
         kept += 1
         # The facets under which the new point lies go; their outline, joined to it, takes their place.
-        seen = 0
-        for f in range(alive):
-            if _height(scratch, facets + FACET * f, scratch[i], scratch[i + 1]) > scratch[i + 2] + 1e-6 * tolerance:
-                scratch[visible + seen] = f
-                seen += 1
+        seen = _visible(scratch, facets, alive, visible, i, AS_DEEP * tolerance)
         edges = 0
         for s in range(seen):
             facet = facets + FACET * int(scratch[visible + s])
@@ -185,6 +181,31 @@ def cover(scratch, at, count, tolerance, most):
                     if height > scratch[i + 3]:
                         scratch[i + 3], scratch[i + 4] = height, f
     return kept
+
+
+@formula
+def _visible(scratch, facets, alive, visible, i, slack):
+    """List the facets under which the point at i lies: its own, and those that hang together with it. (The plane of a
+    sliver far away may pass over the point by rounding.)"""
+    found = 1
+    own = scratch[i + 4]
+    scratch[visible] = own
+    for f in range(alive):
+        if f != own and _height(scratch, facets + FACET * f, scratch[i], scratch[i + 1]) > scratch[i + 2] + slack:
+            scratch[visible + found] = f
+            found += 1
+    seen, s = 1, 0
+    while s < seen:
+        facet = facets + FACET * int(scratch[visible + s])
+        for o in range(seen, found):
+            other = scratch[visible + o]
+            for e in range(3):
+                if _has_edge(scratch, facets + FACET * int(other), scratch[facet + (e + 1) % 3], scratch[facet + e]):
+                    scratch[visible + o], scratch[visible + seen] = scratch[visible + seen], other
+                    seen += 1
+                    break
+        s += 1
+    return seen
 
 
 @formula
