@@ -61,11 +61,11 @@ def box_depth(sa, sb, turn, shift):
 
 @formula
 def between_faces(sa, sb, turn, shift, gap, n):
-    """The normal n, or where edge lies exactly on edge and one face of either box separates as well as n does, the mean
-    of these two faces' normals.
+    """Gap and normal n; or, where edge lies exactly on edge and one face of either box separates as well as n does,
+    those of the mean of these two faces' normals.
 
     There every normal between the two is right. The mean does not depend on which box is the first, so a symmetric
-    pair stays symmetric; and it separates as well, because the admissible normals are a convex fan.
+    pair stays symmetric. It separates as well while the boxes touch; where they overlap it may not, and is left.
     """
     slack = AS_WELL * min(min(sa[0], min(sa[1], sa[2])), min(sb[0], min(sb[1], sb[2])))
     faces_a, faces_b = 0, 0
@@ -83,11 +83,15 @@ def between_faces(sa, sb, turn, shift, gap, n):
                 faces_a, of_a = faces_a + 1, m
             else:
                 faces_b, of_b = faces_b + 1, m
-    if faces_a != 1 or faces_b != 1 or dot(of_a, of_b) > DIFFERENT:
-        return n
+    if faces_a != 1 or faces_b != 1 or not 0.0 < dot(of_a, of_b) < DIFFERENT:
+        return gap, n
     m = (of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2])
     length = norm(m)
-    return (m[0] / length, m[1] / length, m[2] / length)
+    m = (m[0] / length, m[1] / length, m[2] / length)
+    between = dot(shift, m) - _reach(sa, sb, turn, m)
+    if between < gap - slack:
+        return gap, n
+    return between, m
 
 
 @formula

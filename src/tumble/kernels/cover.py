@@ -232,7 +232,7 @@ def reduce_rows(rows, found, size, scratch, at):
         marked = _mark(rows, found, like, tolerance, scratch, at)
         if marked <= MOST or like > 1.0:
             break
-        like, tolerance = 4.0 * like, 2.0 * tolerance
+        like, tolerance = 2.0 * like, 1.5 * tolerance
     kept = 0
     for k in range(found):
         if rows[k, 8] == 2.0 and kept < MOST:

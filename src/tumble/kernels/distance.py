@@ -267,14 +267,15 @@ def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_p
     if state == OVERLAP and ka == BOX and kb == BOX:
         gap, n, a = box_depth(sa, sb, turn, shift)
         if gap <= 0.0:
-            return gap, between_faces(sa, sb, turn, shift, gap, n), a
+            gap, n = between_faces(sa, sb, turn, shift, gap, n)
+            return gap, n, a
     # Nearly touching or overlapping: from the last direction on. If that does not end shallow, look all round.
     gap, n, a, settled = _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, count, scale, relative)
     if state == OVERLAP and not (settled and gap >= -SHALLOW * scale):
         gap, n, a = _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved)
     gap, n = _snap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, gap, n, scale)
     if ka == BOX and kb == BOX:
-        n = between_faces(sa, sb, turn, shift, gap, n)
+        gap, n = between_faces(sa, sb, turn, shift, gap, n)
     return gap, n, a
 
 
