@@ -20,6 +20,8 @@ COVERED = 1e-4
 """Depth to which an omitted point may come, in sizes of the smaller shape, when no kept gap closes."""
 TURN = 0.1
 """Largest tilt of a pair in a step [rad] for which that holds."""
+WITHIN = 0.01
+"""Part of COVERED for a point between kept ones, which a body reaches by lying down on them, without such a tilt."""
 GATHERED = 512
 """Points of a pair that are collected before they are reduced."""
 SAME_NORMAL = 6e-4
@@ -123,26 +125,19 @@ def cover(scratch, at, count, tolerance, most):
         _place(scratch, at + POINT * k, facets, 0, alive)
     kept, limit = 1, (1.0 - 2.0 * AS_DEEP) * tolerance  # facets may be that far from convex
     while kept < most:
-        worst = limit
+        worst = 0.0
         for k in range(count):
-            i = at + POINT * k
-            if scratch[i + 5] == 0.0:
-                worst = max(worst, scratch[i + 3] - scratch[i + 2])
-        new = -1
-        for k in range(count):
-            i = at + POINT * k
-            if scratch[i + 5] == 0.0:
-                below = scratch[i + 3] - scratch[i + 2]
-                if below > limit and below >= (1.0 - AS_DEEP) * worst:
-                    new = k
-                    break
-        if new < 0:
+            worst = max(worst, _below(scratch, at + POINT * k, facets, count, limit))
+        if worst == 0.0:
             break
+        new = 0
+        while _below(scratch, at + POINT * new, facets, count, limit) < (1.0 - AS_DEEP) * worst:
+            new += 1
         i = at + POINT * new
         scratch[i + 5] = 1.0
         kept += 1
         # The facets under which the new point lies go; their outline, joined to it, takes their place.
-        seen = _visible(scratch, facets, alive, visible, i, AS_DEEP * tolerance)
+        seen = _visible(scratch, facets, alive, visible, i, AS_DEEP * WITHIN * tolerance)
         edges = 0
         for s in range(seen):
             facet = facets + FACET * int(scratch[visible + s])
@@ -181,6 +176,18 @@ def cover(scratch, at, count, tolerance, most):
                     if height > scratch[i + 3]:
                         scratch[i + 3], scratch[i + 4] = height, f
     return kept
+
+
+@formula
+def _below(scratch, i, facets, count, limit):
+    """How far a point lies below the hull; 0 if that is not too far, less being allowed between kept points."""
+    if scratch[i + 5] != 0.0 or scratch[i + 4] < 0.0:
+        return 0.0
+    facet = facets + FACET * int(scratch[i + 4])
+    below = scratch[i + 3] - scratch[i + 2]
+    if scratch[facet] < count and scratch[facet + 1] < count and scratch[facet + 2] < count:
+        limit *= WITHIN
+    return below if below > limit else 0.0
 
 
 @formula
