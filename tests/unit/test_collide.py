@@ -109,8 +109,9 @@ def test_planes_see_everything_near_them():
     assert sorted(zip(c.body_a[: c.count], c.body_b[: c.count])) == [(0, 2), (1, 3)]
 
 
-def test_a_cube_on_a_plane_and_on_a_cube_has_four_contacts():
-    for turn in (0.0, 0.3, np.pi / 4):
+def test_a_cube_on_a_plane_has_four_contacts_and_on_a_cube_the_corners_of_what_they_share():
+    """A turned cube shares an octagon with the one below: with four of its corners it could tip over the other four."""
+    for turn, shared in ((0.0, 4), (0.3, 8), (np.pi / 4, 8)):
         q = rotation.from_axis_angle((0, 0, 1), turn)
         scene = tb.SceneBuilder()
         scene.add_static(tb.HalfSpace())
@@ -118,7 +119,7 @@ def test_a_cube_on_a_plane_and_on_a_cube_has_four_contacts():
         scene.add_body(tb.Box((1, 1, 1)), mass=1.0, position=(0, 0, 1.5), orientation=q)
         c = contacts_of(scene.build())
         pairs_found = list(zip(c.body_a[: c.count], c.body_b[: c.count]))
-        assert pairs_found.count((0, 1)) == 4 and pairs_found.count((1, 2)) == 4
+        assert pairs_found.count((0, 1)) == 4 and pairs_found.count((1, 2)) == shared
         np.testing.assert_allclose(c.normal[:, : c.count], np.tile([[0], [0], [1]], c.count), atol=1e-12)
         np.testing.assert_allclose(c.gap[: c.count], 0.0, atol=1e-12)
 
@@ -152,7 +153,7 @@ def test_contact_points_lie_between_the_surfaces(first, second):
         scene.add_static(a, orientation=q[0, k])
         scene.add_body(b, mass=1.0, position=offset, orientation=q[1, k])
         c = scene.contacts(margin=0.05)
-        assert len(c) <= 4
+        assert len(c) <= 12  # what the faces of two of these can share
         if not len(c):
             continue
         np.testing.assert_allclose(np.linalg.norm(c.normal, axis=1), 1.0, atol=1e-12)
@@ -168,7 +169,7 @@ def test_contact_points_lie_between_the_surfaces(first, second):
 
 
 def test_flat_contacts_have_well_spread_points():
-    """Standing, lying, edge on face, hull on hull: the points span the contact area."""
+    """Standing, lying, edge on face, hull on hull: the points are the corners of the contact area."""
     side = rotation.from_axis_angle((1, 0, 0), np.pi / 2)
     corner_hull = tb.ConvexHull(np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.5)
     floors = {
@@ -179,10 +180,10 @@ def test_flat_contacts_have_well_spread_points():
         "cylinder": (tb.Cylinder(2.0, 1.0), -0.5),
     }
     bodies = {
-        "standing": (tb.Cylinder(0.3, 1.0), 0.5, (1, 0, 0, 0), 4, 2 * 0.3**2),
+        "standing": (tb.Cylinder(0.3, 1.0), 0.5, (1, 0, 0, 0), 8, 2 * np.sqrt(2) * 0.3**2),
         "lying": (tb.Cylinder(0.3, 1.0), 0.3, side, 2, 1.0),
         "capsule": (tb.Capsule(0.3, 1.0), 0.3, side, 2, 1.0),
-        "cone": (tb.Cone(0.3, 1.0), 0.5, (1, 0, 0, 0), 4, 2 * 0.3**2),
+        "cone": (tb.Cone(0.3, 1.0), 0.5, (1, 0, 0, 0), 8, 2 * np.sqrt(2) * 0.3**2),
         "hull": (corner_hull, 0.5, (1, 0, 0, 0), 4, 1.0),
         "box": (tb.Box((1, 1, 1)), 0.5, (1, 0, 0, 0), 4, 1.0),
         "rounded": (tb.Rounded(tb.Box((0.8, 0.8, 0.8)), 0.1), 0.5, (1, 0, 0, 0), 4, 0.64),
@@ -203,8 +204,7 @@ def test_flat_contacts_have_well_spread_points():
                 order = np.argsort(np.arctan2(y, x))
                 x, y = x[order], y[order]
                 area = 0.5 * abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
-                # Triangles of a field cut the rim, and of points as far out the first is kept: a little less area.
-                assert area == pytest.approx(extent, rel=1e-2 if floor == "field" else 1e-6), (floor, name)
+                assert area == pytest.approx(extent, rel=1e-6), (floor, name)
 
 
 def test_contacts_buffer_grows_once():

@@ -79,9 +79,9 @@ class ContactSearch:
                     self._rows,
                 )
             most, total = b.most_and_total(self._count)
-            if most <= self._capacity:
+            if most <= self._capacity - b.MOST:
                 break
-            self._reserve(most + most // 4)
+            self._reserve(most + most // 4 + b.MOST)
         contacts.reserve(int(total))
         contacts.count = int(
             b.sort_contacts(

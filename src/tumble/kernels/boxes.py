@@ -10,6 +10,10 @@ from .linalg import axpy, column, cross, dot, norm, sub
 PREFERENCE = 1e-12
 """An edge must separate better than the best face by this part of the size."""
 PARALLEL = 1e-10
+AS_WELL = 1e-5
+"""Faces separate as well as each other within this part of the smaller box's thickness."""
+DIFFERENT = 0.999
+"""Cosine below which the normals of two faces differ."""
 
 
 @formula
@@ -53,6 +57,41 @@ def box_depth(sa, sb, turn, shift):
         sa[2] if best_n[2] >= 0.0 else -sa[2],
     )
     return best, best_n, a
+
+
+@formula
+def between_faces(sa, sb, turn, shift, gap, n):
+    """Gap and normal n; or, where edge lies exactly on edge and one face of either box separates as well as n does,
+    those of the mean of these two faces' normals.
+
+    There every normal between the two is right. The mean does not depend on which box is the first, so a symmetric
+    pair stays symmetric. It separates as well while the boxes touch; where they overlap it may not, and is left.
+    """
+    slack = AS_WELL * min(min(sa[0], min(sa[1], sa[2])), min(sb[0], min(sb[1], sb[2])))
+    faces_a, faces_b = 0, 0
+    of_a, of_b = n, n
+    for i in range(6):
+        if i < 3:
+            axis = (1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
+        else:
+            axis = column(turn, i - 3)
+        along = dot(shift, axis)
+        if abs(along) - _reach(sa, sb, turn, axis) >= gap - slack:
+            sign = 1.0 if along >= 0.0 else -1.0
+            m = (sign * axis[0], sign * axis[1], sign * axis[2])
+            if i < 3:
+                faces_a, of_a = faces_a + 1, m
+            else:
+                faces_b, of_b = faces_b + 1, m
+    if faces_a != 1 or faces_b != 1 or not 0.0 < dot(of_a, of_b) < DIFFERENT:
+        return gap, n
+    m = (of_a[0] + of_b[0], of_a[1] + of_b[1], of_a[2] + of_b[2])
+    length = norm(m)
+    m = (m[0] / length, m[1] / length, m[2] / length)
+    between = dot(shift, m) - _reach(sa, sb, turn, m)
+    if between < gap - slack:
+        return gap, n
+    return between, m
 
 
 @formula

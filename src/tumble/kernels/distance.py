@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from .boxes import box_depth
+from .boxes import between_faces, box_depth
 from .convex import (
     BOX,
     CAPSULE,
@@ -31,6 +31,7 @@ from .gjk import BEYOND, OVERLAP, SEPARATED, STUCK, gjk, move_rows, nearest_on_t
 from .jit import formula
 from .linalg import add, axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 from .newton import curved_gap
+from .triangles import triangle_axis
 
 TOUCHING = 1e-10
 """Cores nearer than this part of their size have no direction between them."""
@@ -241,15 +242,40 @@ def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_p
         return gap, n, a
     if state == SEPARATED or (state == STUCK and not curved):
         return length, n, a
+    if ka == TRIANGLE and kb == TRIANGLE:
+        gap, n = triangle_axis(sa, sb, turn, shift, points, scratch, scale)
+        if gap == -math.inf:
+            return math.inf, n, a
+        moved = axpy(APART * scale - gap, n, shift)
+        _, _, a, _ = gjk(
+            ka,
+            sa,
+            kb,
+            sb,
+            turn,
+            moved,
+            NOT_MOVED,
+            points,
+            scratch,
+            n,
+            0,
+            math.inf,
+            TOUCHING * scale,
+            relative,
+        )
+        return gap, n, a
     if state == OVERLAP and ka == BOX and kb == BOX:
         gap, n, a = box_depth(sa, sb, turn, shift)
         if gap <= 0.0:
+            gap, n = between_faces(sa, sb, turn, shift, gap, n)
             return gap, n, a
     # Nearly touching or overlapping: from the last direction on. If that does not end shallow, look all round.
     gap, n, a, settled = _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, count, scale, relative)
     if state == OVERLAP and not (settled and gap >= -SHALLOW * scale):
         gap, n, a = _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved)
     gap, n = _snap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, gap, n, scale)
+    if ka == BOX and kb == BOX:
+        gap, n = between_faces(sa, sb, turn, shift, gap, n)
     return gap, n, a
 
 

@@ -22,6 +22,7 @@ from .convex import (
     triangle_corner,
     triangle_normal,
 )
+from .cover import COVER_SIZE, COVERED, MOST, cover, is_kept, put_point
 from .gjk import SIMPLEX
 from .jit import formula
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
@@ -33,14 +34,21 @@ _FACE_B = _FACE_A + 4 * CORNERS
 _CUT = _FACE_B + 4 * CORNERS  # two polygons of up to 2 * CORNERS rows (x, y, name)
 _FOUND = _CUT + 2 * 3 * 2 * CORNERS  # rows (x, y, middle height, gap, name)
 FOUND = 3 * CORNERS
-MANIFOLD_END = _FOUND + 5 * FOUND
+_KEPT = _FOUND + 5 * FOUND
+COVER_AT = _KEPT + FOUND
+"""Place in scratch where points are laid down for `cover`."""
+MANIFOLD_END = COVER_AT + COVER_SIZE
+CORNER_NAMES = 2048
+"""Names of corners are below it, those of cut edges above."""
+FACE_NAMES = 512
+"""The points of two faces are named from here on."""
 WITNESS = 4095
 """Name of the nearest point of the two shapes where no corner lies there."""
 STEEP = 0.2
 """Cosine between normal and face below which its corners say nothing about the contact."""
 PARALLEL_EDGES = 0.05
-AS_DEEP = 1e-6
-"""Points count as equally deep within this part of the extent of the contact area."""
+COINCIDE = 1e-6
+"""Points nearer to each other than this part of the size are one."""
 EIGHTH = 0.7071067811865476
 
 
@@ -77,7 +85,9 @@ def facing(kind, s, hull, points, face_start, face_plane, loop_start, loop, scra
         kept = 0
         for k in range(0, count, every):
             i = loop[loop_start[f] + k]
-            _put_corner(scratch, at + 4 * kept, (points[i, 0], points[i, 1], points[i, 2]), (i - int(s[0])) % 2048)
+            _put_corner(
+                scratch, at + 4 * kept, (points[i, 0], points[i, 1], points[i, 2]), (i - int(s[0])) % CORNER_NAMES
+            )
             kept += 1
         return kept
     if kind == TRIANGLE:
@@ -264,7 +274,7 @@ def _faces(scratch, subject, count, clip, count_clip, subject_is_b, ra, rb):
     for k in range(count):
         x, y = scratch[src + 3 * k], scratch[src + 3 * k + 1]
         mine, other = s0 * x + s1 * y + s2, c0 * x + c1 * y + c2
-        name = 512 + scratch[src + 3 * k + 2]
+        name = FACE_NAMES + scratch[src + 3 * k + 2]
         if subject_is_b:
             found = _put_found(scratch, found, x, y, other, mine, ra, rb, name)
         else:
@@ -291,54 +301,42 @@ def _cut(scratch, src, dst, count, nx, ny, offset, slack, side):
             base = scratch[j + 2] if entering == 1 else scratch[i + 2]
             scratch[dst + 3 * out] = scratch[i] + t * (scratch[j] - scratch[i])
             scratch[dst + 3 * out + 1] = scratch[i + 1] + t * (scratch[j + 1] - scratch[i + 1])
-            scratch[dst + 3 * out + 2] = (int(base) * 37 + int(side) * 11 + entering * 5 + 1031) % 3583
+            scratch[dst + 3 * out + 2] = CORNER_NAMES + (int(base) * 37 + int(side) * 11 + entering * 5 + 1031) % 1531
             out += 1
     return out
 
 
 @formula
-def spread(scratch, found):
-    """Reduce the rows found to four well-spread ones: the deepest (of several the outermost), the farthest from it,
-    the largest area on either side; points that coincide are dropped. Returns their number, the rows lie first and
-    keep their order."""
-    x, y, deepest = 0.0, 0.0, math.inf
-    for k in range(found):
-        x += scratch[_FOUND + 5 * k] / found
-        y += scratch[_FOUND + 5 * k + 1] / found
-        deepest = min(deepest, scratch[_FOUND + 5 * k + 3])
-    extent = 0.0
-    for k in range(found):
-        dx, dy = scratch[_FOUND + 5 * k] - x, scratch[_FOUND + 5 * k + 1] - y
-        extent = max(extent, dx * dx + dy * dy)
-    level = deepest + AS_DEEP * math.sqrt(extent)
-    first, out = 0, -1.0
-    for k in range(found):
-        dx, dy = scratch[_FOUND + 5 * k] - x, scratch[_FOUND + 5 * k + 1] - y
-        if scratch[_FOUND + 5 * k + 3] <= level and dx * dx + dy * dy > out * 1.000001:
-            first, out = k, dx * dx + dy * dy
-    x, y = scratch[_FOUND + 5 * first], scratch[_FOUND + 5 * first + 1]
-    second, far = -1, 0.0
-    for k in range(found):
-        dx, dy = scratch[_FOUND + 5 * k] - x, scratch[_FOUND + 5 * k + 1] - y
-        if dx * dx + dy * dy > far * 1.000001:
-            second, far = k, dx * dx + dy * dy
-    third, fourth = -1, -1
-    if second >= 0:
-        ex, ey = scratch[_FOUND + 5 * second] - x, scratch[_FOUND + 5 * second + 1] - y
-        high, low = 1e-6 * far, -1e-6 * far
+def reduce_found(scratch, found, size):
+    """Reduce the rows found to those that are needed; returns their number, the rows lie first and keep their order.
+
+    Of up to four only those go that coincide with a deeper one.
+    """
+    if found > 4:
         for k in range(found):
-            dx, dy = scratch[_FOUND + 5 * k] - x, scratch[_FOUND + 5 * k + 1] - y
-            area = ex * dy - ey * dx
-            if area > high:
-                third, high = k, area * 1.000001
-            if area < low:
-                fourth, low = k, area * 1.000001
+            i = _FOUND + 5 * k
+            put_point(scratch, COVER_AT, k, scratch[i], scratch[i + 1], scratch[i + 3])
+        cover(scratch, COVER_AT, found, COVERED * size, MOST)
     kept = 0
     for k in range(found):
-        if k == first or k == second or k == third or k == fourth:
-            for c in range(5):
-                scratch[_FOUND + 5 * kept + c] = scratch[_FOUND + 5 * k + c]
+        i = _FOUND + 5 * k
+        needed = True
+        if found > 4:
+            needed = is_kept(scratch, COVER_AT, k)
+        else:
+            for j in range(found):
+                o = _FOUND + 5 * j
+                d = (scratch[i] - scratch[o]) ** 2 + (scratch[i + 1] - scratch[o + 1]) ** 2
+                if j != k and d <= COINCIDE * COINCIDE * size * size:
+                    deeper = scratch[o + 3] - scratch[i + 3]
+                    if deeper < 0.0 or (deeper == 0.0 and j < k):
+                        needed = False
+        if needed:
+            scratch[_KEPT + kept] = k
             kept += 1
+    for k in range(kept):
+        for c in range(5):
+            scratch[_FOUND + 5 * k + c] = scratch[_FOUND + 5 * int(scratch[_KEPT + k]) + c]
     return kept
 
 
@@ -362,21 +360,24 @@ def manifold(
     n,
     a,
     reach,
+    size,
     pa,
     ma,
     out,
     row,
 ):
-    """Write the contact points within `reach` (at most four) as rows normal, point, gap, name; returns their number.
+    """Write the contact points within `reach` (at most MOST, with a triangle FOUND) as rows normal, point, gap, name;
+    returns their number.
 
-    gap, n, a: what `convex_gap` found. Points and normals are turned into the world by A's pose (pa, ma).
+    gap, n, a: what `convex_gap` found; size: of the smaller shape. Points and normals are turned into the world by
+    A's pose (pa, ma).
     """
     u, w = tangents(n)
     ra, rb = sa[3], sb[3]
     found = 0
     if kb == HALF_SPACE:
         found = _on_plane(
-            ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach
+            ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach, size
         )
     elif ka != SPHERE:
         count_a = facing(ka, sa, ha, points, face_start, face_plane, loop_start, loop, scratch, n, _FACE_A)
@@ -410,8 +411,8 @@ def manifold(
         # No corner lies where the shapes are nearest (edge across edge, a round edge): that point itself.
         z = dot(a, n)
         kept = _put_found(scratch, min(kept, FOUND - 1), dot(a, u), dot(a, w), z, z + gap + ra + rb, ra, rb, WITNESS)
-    if kept > 1:
-        kept = spread(scratch, kept)
+    if kept > 1 and kb != TRIANGLE:  # those of triangles are reduced with their neighbours'
+        kept = reduce_found(scratch, kept, size)
     normal = mat_vec(ma, n)
     for k in range(kept):
         i = _FOUND + 5 * k
@@ -429,7 +430,7 @@ def manifold(
 
 
 @formula
-def _on_plane(ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach):
+def _on_plane(ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach, size):
     """Corners of A over a plane through `shift` with normal -n: all of a polytope's, else of the face looking down."""
     level = dot(shift, n)
     found = 0
@@ -445,8 +446,8 @@ def _on_plane(ka, sa, ha, shift, points, face_start, face_plane, loop_start, loo
             p = (points[i, 0], points[i, 1], points[i, 2])
             if level - dot(p, n) - ra <= reach:
                 if found == FOUND:
-                    found = spread(scratch, found)
-                found = _put_found(scratch, found, dot(p, u), dot(p, w), dot(p, n), level, ra, 0.0, k % 2048)
+                    found = reduce_found(scratch, found, size)
+                found = _put_found(scratch, found, dot(p, u), dot(p, w), dot(p, n), level, ra, 0.0, k % CORNER_NAMES)
         return found
     count = facing(ka, sa, ha, points, face_start, face_plane, loop_start, loop, scratch, n, _FACE_A)
     if count == 1:

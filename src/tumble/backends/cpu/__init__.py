@@ -1,5 +1,6 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
+from ...kernels.cover import MOST
 from .arrange import arrange_contacts, sort_contacts
 from .broad import (
     FEW,
@@ -71,6 +72,7 @@ __all__ = [
     "spread_speed",
     "FEW",
     "LEVELS",
+    "MOST",
     "PAIR_BLOCK",
     "SCRATCH",
     "SURFACE_COLUMNS",

@@ -6,6 +6,7 @@ import numpy as np
 from numba import get_thread_id
 
 from ...kernels.convex import HALF_SPACE, MESH, SPHERE
+from ...kernels.cover import MOST
 from ...kernels.distance import sphere_sphere
 from ...kernels.epa import EPA_END
 from ...kernels.jit import formula, merged_formula, parallel_loop, prange
@@ -75,7 +76,7 @@ def _convex_pair(
     row,
     scratch,
 ):
-    """Contacts of two convex shapes, or of one with a plane; returns their number (at most four)."""
+    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST)."""
     pa, pb = row3(position, i), row3(position, j)
     ka, kb = np.int64(kind[i]), np.int64(kind[j])
     a, b = body[i], body[j]
@@ -135,6 +136,7 @@ def _convex_pair(
         n,
         point,
         reach,
+        size,
         axpy(t, va, pa),
         ma,
         out,
@@ -195,8 +197,9 @@ def find_contacts(
 ):
     """Contacts of all pairs of convex shapes. raw (.., 8): normal from the first to the second shape, point, gap, name.
 
-    scratch has one row a thread. The arrays are taken out of their tuples first: taking one out counts a reference, and
-    within the loop the threads would wait for each other's counts.
+    Each block has room for raw_capacity contacts. Past the last MOST they are overwritten and only counted: the caller
+    enlarges and comes again. scratch has one row a thread. The arrays are taken out of their tuples first: taking one
+    out counts a reference, and within the loop the threads would wait for each other's counts.
     """
     kind, body, position, matrix = shapes.kind, shapes.body, shapes.position, shapes.matrix
     parameters, entry, smallest, bound = shapes.parameters, shapes.geometry, shapes.smallest, shapes.bound
@@ -211,10 +214,7 @@ def find_contacts(
             i, j = ordered(pair[k, 0], pair[k, 1], kind, body)
             if not is_convex_pair(i, j, kind):
                 continue
-            if found + 4 > raw_capacity:
-                found += 4  # no room: the caller enlarges and comes again
-                continue
-            new, row = -1, base + found
+            new, row = -1, base + min(found, raw_capacity - MOST)
             if kind[j] == SPHERE:
                 new = _sphere_pair(
                     i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, raw, row

@@ -1,4 +1,4 @@
-"""Pairs with a mesh or a height field: triangle by triangle, then thinned out."""
+"""Pairs with a mesh or a height field: triangle by triangle, then those points that are needed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from ...kernels.convex import (
     triangle_corner,
     triangle_normal,
 )
+from ...kernels.cover import GATHERED, MOST, reduce_rows
 from ...kernels.jit import formula, parallel_loop, prange
-from ...kernels.linalg import add, axpy, column, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
-from ...kernels.manifold import AS_DEEP, manifold
+from ...kernels.linalg import add, axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
+from ...kernels.manifold import COINCIDE, CORNER_NAMES, COVER_AT, FACE_NAMES, FOUND, STEEP, manifold
 from ...kernels.pairs import meeting
 from ...kernels.surfaces import (
     TRIANGLE_A,
@@ -34,19 +35,15 @@ from .narrow import is_convex_pair, ordered, point_velocity, spin_travel, step_b
 from .place import local_box, turned_box
 
 DYNAMIC = 2
-SURFACE_ROWS = 256
-"""Contact points on a surface that are collected before they are thinned out."""
+SURFACE_ROWS = GATHERED
 SURFACE_COLUMNS = 9
 """Normal, point, gap, name, and a mark."""
-SURFACE_GROUPS = 8
-SURFACE_MOST = 4 * SURFACE_GROUPS
-"""Contact points of a pair with a surface: groups of like normals, up to four points each."""
+NAMES = 65536
+"""Names of points that a key can hold."""
 TOUCHES = 1e-7
 """Part of the smaller size within which a core counts as touching a triangle."""
 SAME_FACE = 0.999
 """Cosine above which two triangles of meshes count as lying flat on each other."""
-SAME_NORMAL = 0.98
-"""Cosine above which two normals belong to one group."""
 
 
 @formula
@@ -92,7 +89,9 @@ def _triangle_contacts(
     two_sided = kind == MESH and s[0] > 0.0
     if above < (0.0 if triangle_a < 0 else -0.5 * size) and not two_sided:
         return 0  # a triangle may lie a little behind the other mesh's, a solid may not
-    sb = (float(TRIANGLE_B), 0.0, 0.0, 0.0)
+    side = -1.0 if above < 0.0 and two_sided else 1.0
+    normal = (side * normal[0], side * normal[1], side * normal[2])
+    sb = (float(TRIANGLE_B), side, 0.0, 0.0)
     yes, t, gap, n, point, reach = meeting(
         ka,
         sa,
@@ -115,8 +114,6 @@ def _triangle_contacts(
     )
     if not yes:
         return 0
-    if above < 0.0 and two_sided:
-        normal = (-normal[0], -normal[1], -normal[2])
     m = mat_t_vec(turn, (-n[0], -n[1], -n[2]))  # away from the surface, in its frame
     real, face = normal_is_real(
         kind,
@@ -159,19 +156,23 @@ def _triangle_contacts(
     inside = t == 0.0 and gap + sa[3] <= TOUCHES * size
     if face and dot(m, normal) < 0.0:
         real, face = False, False
-    if triangle_a >= 0 and abs(dot(m, normal)) > SAME_FACE:
-        face, real = True, True  # nearly flat on each other: one normal for all points
-    if not real and not inside:
+    flipped = False
+    if triangle_a >= 0:
+        facing = dot(triangle_normal(scratch, TRIANGLE_A), mat_vec(turn, normal))
+        flipped = facing < -SAME_FACE and dot(m, normal) < -SAME_FACE  # flat on each other, and a little inside
+        if facing > -STEEP and not real:
+            return 0  # back to back, or across: another triangle of the first mesh is nearer
+    if not real and not inside and not flipped:
         return 0
-    if face or not real:
+    if face or not real or flipped:
         # The face's own normal: exact, and the way out where the shape is deeper than the triangle is large. In the
-        # second case only points over the triangle count: the shape's lowest point may lie elsewhere.
+        # latter case only points over the triangle count: the shape's lowest point may lie elsewhere.
         n = mat_vec(turn, (-normal[0], -normal[1], -normal[2]))
         gap, _, _ = separation(ka, sa, TRIANGLE, sb, turn, moved, geometry.hull_point, scratch, n)
         gap -= sa[3]
         if gap > reach:
             return 0
-        if not real:
+        if not real or flipped:
             gap = math.inf
     count = manifold(
         ka,
@@ -192,6 +193,7 @@ def _triangle_contacts(
         n,
         point,
         reach,
+        size,
         axpy(t, va, pa),
         ma,
         out,
@@ -325,8 +327,8 @@ def _convex_on_surface(
                     load_mesh_triangle(geometry.mesh_point, geometry.mesh_triangle, triangle, scratch, TRIANGLE_B)
                     if _triangle_apart(scratch, low, high):
                         continue
-                    if found + 4 > SURFACE_ROWS:
-                        found = thin_out(rows, found)
+                    if found + FOUND > GATHERED:
+                        found = reduce_rows(rows, found, size, scratch, COVER_AT)
                     new = _triangle_contacts(
                         ka,
                         sa,
@@ -358,7 +360,8 @@ def _convex_on_surface(
                         scratch,
                         triangle_a,
                     )
-                    found = _label(rows, found, new, triangle_a)
+                    _label(rows, found, new, triangle_a, triangle)
+                    found = _appended(rows, found, new, size)
             node = after(node)
             if node == 0:
                 break
@@ -375,8 +378,8 @@ def _convex_on_surface(
                 load_field_triangle(geometry.field_height, first, count_x, count_y, s, x, y, upper, scratch, TRIANGLE_B)
                 if _triangle_apart(scratch, low, high):
                     continue
-                if found + 4 > SURFACE_ROWS:
-                    found = thin_out(rows, found)
+                if found + FOUND > GATHERED:
+                    found = reduce_rows(rows, found, size, scratch, COVER_AT)
                 new = _triangle_contacts(
                     ka,
                     sa,
@@ -408,17 +411,43 @@ def _convex_on_surface(
                     scratch,
                     triangle_a,
                 )
-                found = _label(rows, found, new, triangle_a)
+                _label(rows, found, new, triangle_a, 2 * (x * count_y + y) + upper)
+                found = _appended(rows, found, new, size)
     return found
 
 
 @formula
-def _label(rows, found, new, triangle):
-    """Tell the names of one triangle of a moving mesh from those of another; returns the number of rows."""
-    if triangle >= 0:
-        for k in range(found, found + new):
-            rows[k, 7] = (int(rows[k, 7]) + 131 * triangle) % 4093
-    return found + new
+def _label(rows, found, new, triangle_a, triangle):
+    """Tell the names of one triangle from those of another; a corner of a convex shape keeps its name."""
+    for k in range(found, found + new):
+        name = int(rows[k, 7])
+        if triangle_a >= 0 or name < FACE_NAMES or name >= FACE_NAMES + CORNER_NAMES:
+            name += CORNER_NAMES + 4093 * triangle + 769 * (triangle_a + 1)
+        rows[k, 7] = name % NAMES
+
+
+@formula
+def _appended(rows, found, new, size):
+    """Number of rows when those of the new ones that are there already are left out (triangles share their corners)."""
+    near = COINCIDE * size
+    for k in range(found, found + new):
+        known = False
+        for o in range(found):
+            if (
+                abs(rows[o, 3] - rows[k, 3]) <= near
+                and abs(rows[o, 4] - rows[k, 4]) <= near
+                and abs(rows[o, 5] - rows[k, 5]) <= near
+                and abs(rows[o, 6] - rows[k, 6]) <= near
+                and dot(row3(rows, o), row3(rows, k)) > 1.0 - COINCIDE
+            ):
+                known = True
+                break
+        if not known:
+            if found < k:
+                for c in range(8):
+                    rows[found, c] = rows[k, c]
+            found += 1
+    return found
 
 
 @formula
@@ -434,86 +463,17 @@ def _triangle_apart(scratch, low, high):
 
 
 @formula
-def thin_out(rows, found):
-    """Keep of each group of like normals the deepest point (of several the outermost), the farthest from it and the
-    largest area on either side.
-
-    In place, in order; returns how many are left (at most SURFACE_MOST). What lies in no group is dropped last.
-    """
+def _hand_over(rows, found, size, scratch, out, row):
+    """Reduce the rows to those that are needed and write them, each with a name of its own; returns their number."""
+    found = reduce_rows(rows, found, size, scratch, COVER_AT)
     for k in range(found):
-        rows[k, 8] = 0.0
-    for _ in range(SURFACE_GROUPS):
-        first = -1
-        for k in range(found):
-            if rows[k, 8] == 0.0 and (first < 0 or rows[k, 6] < rows[first, 6]):
-                first = k
-        if first < 0:
-            break
-        n = row3(rows, first)
-        middle, members, deepest = (0.0, 0.0, 0.0), 0, rows[first, 6]
-        for k in range(found):
-            if rows[k, 8] == 0.0 and dot(row3(rows, k), n) > SAME_NORMAL:
-                rows[k, 8] = 1.0
-                middle = add(middle, (rows[k, 3], rows[k, 4], rows[k, 5]))
-                members += 1
-        middle = (middle[0] / members, middle[1] / members, middle[2] / members)
-        extent, out = 0.0, -1.0
-        for k in range(found):
-            if rows[k, 8] == 1.0:
-                d = sub((rows[k, 3], rows[k, 4], rows[k, 5]), middle)
-                extent = max(extent, dot(d, d))
-        for k in range(found):
-            if rows[k, 8] == 1.0 and rows[k, 6] <= deepest + AS_DEEP * math.sqrt(extent):
-                d = sub((rows[k, 3], rows[k, 4], rows[k, 5]), middle)
-                if dot(d, d) > out * 1.000001:
-                    first, out = k, dot(d, d)
-        p = (rows[first, 3], rows[first, 4], rows[first, 5])
-        second, far = -1, 0.0
-        for k in range(found):
-            if rows[k, 8] == 1.0:
-                d = sub((rows[k, 3], rows[k, 4], rows[k, 5]), p)
-                if dot(d, d) > far * 1.000001:
-                    second, far = k, dot(d, d)
-        third, fourth = -1, -1
-        if second >= 0:
-            e = cross(n, sub((rows[second, 3], rows[second, 4], rows[second, 5]), p))
-            high, low = 1e-6 * far, -1e-6 * far
-            for k in range(found):
-                if rows[k, 8] == 1.0:
-                    area = dot(e, sub((rows[k, 3], rows[k, 4], rows[k, 5]), p))
-                    if area > high:
-                        third, high = k, area * 1.000001
-                    if area < low:
-                        fourth, low = k, area * 1.000001
-        for k in range(found):
-            if rows[k, 8] == 1.0:
-                rows[k, 8] = 2.0
-        rows[first, 8] = 3.0
-        for k in (second, third, fourth):
-            if k >= 0:
-                rows[k, 8] = 3.0
-    kept = 0
-    for k in range(found):
-        if rows[k, 8] == 3.0:
-            for c in range(9):
-                rows[kept, c] = rows[k, c]
-            kept += 1
-    return kept
-
-
-@formula
-def _hand_over(rows, found, mb, out, row):
-    """Thin out the rows and write them with names that hold for the pair: point and main direction on the surface."""
-    found = thin_out(rows, found)
-    for k in range(found):
-        m = mat_t_vec(mb, row3(rows, k))
-        x, y, z = abs(m[0]), abs(m[1]), abs(m[2])
-        side = 0 if (x >= y and x >= z) else (1 if y >= z else 2)
-        along = m[0] if side == 0 else (m[1] if side == 1 else m[2])
-        name = 8 * (int(rows[k, 7]) % 4096) + side + (3 if along < 0.0 else 0)
-        for c in range(k):
+        name = int(rows[k, 7]) % NAMES
+        c = 0
+        while c < k:
             if out[row + c, 7] == name:
-                name = (name + 32768) % 65536
+                name, c = (name + 1) % NAMES, 0
+            else:
+                c += 1
         for c in range(7):
             out[row + k, c] = rows[k, c]
         out[row + k, 7] = name
@@ -522,7 +482,7 @@ def _hand_over(rows, found, mb, out, row):
 
 @formula
 def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, out, row, scratch, rows):
-    """Contacts of a convex shape or a mesh (i) with a mesh or height field (j); at most SURFACE_MOST.
+    """Contacts of a convex shape or a mesh (i) with a mesh or height field (j); at most MOST.
 
     Two meshes: every triangle of the first near the second is a convex shape of its own. The depth is then that of
     the two triangles alone: right while it is small against them, an approximation beyond.
@@ -532,7 +492,7 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
     near = 0.05 * size if margin < 0.0 else margin
     if shapes.kind[i] != SPHERE:
         near += spin_travel(bodies.free, a, h, shapes.bound[i])
-    pa, ma, mb = row3(shapes.position, i), row9(shapes.matrix, i), row9(shapes.matrix, j)
+    pa, ma = row3(shapes.position, i), row9(shapes.matrix, i)
     away = norm(sub(row3(shapes.position, j), pa))
     near += h * norm((bodies.free[b, 3], bodies.free[b, 4], bodies.free[b, 5])) * min(shapes.bound[j], away)
     fixed_a, fixed_b = bodies.kind[a] != DYNAMIC, bodies.kind[b] != DYNAMIC
@@ -564,7 +524,7 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
             scratch,
             np.int64(-1),
         )
-        return _hand_over(rows, found, mb, out, row)
+        return _hand_over(rows, found, size, scratch, out, row)
     low, high = _surface_box_in(j, shapes, geometry, ma, pa)
     way = mat_t_vec(ma, sub(vb, va))
     low, high = _widened(low, high, (h * way[0], h * way[1], h * way[2]), near + h * handed_on)
@@ -582,7 +542,7 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
                 load_mesh_triangle(geometry.mesh_point, geometry.mesh_triangle, triangle, scratch, TRIANGLE_A)
                 found = _convex_on_surface(
                     np.int64(TRIANGLE),
-                    (float(TRIANGLE_A), 0.0, 0.0, 0.0),
+                    (float(TRIANGLE_A), 1.0, 0.0, 0.0),
                     none,
                     pa,
                     ma,
@@ -605,7 +565,7 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
         node = after(node)
         if node == 0:
             break
-    return _hand_over(rows, found, mb, out, row)
+    return _hand_over(rows, found, size, scratch, out, row)
 
 
 @formula
@@ -618,8 +578,8 @@ def _surface_box_in(j, shapes, geometry, ma, pa):
 
 
 @formula
-def mesh_on_plane(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, out, row, rows):
-    """Corners of a mesh that are near a plane, thinned out to four."""
+def mesh_on_plane(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, out, row, scratch, rows):
+    """Corners of a mesh that are near a plane and needed."""
     entry = np.int64(shapes.geometry[i])
     pa, ma = row3(shapes.position, i), row9(shapes.matrix, i)
     up = column(row9(shapes.matrix, j), 2)
@@ -650,15 +610,15 @@ def mesh_on_plane(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, 
                     p = mesh_corner(geometry.mesh_point, corner)
                     gap = dot(d, p) - level
                     if gap <= reach:
-                        if found == SURFACE_ROWS:
-                            found = thin_out(rows, found)
+                        if found == GATHERED:
+                            found = reduce_rows(rows, found, shapes.smallest[i], scratch, COVER_AT)
                         p = axpy(-0.5 * gap, up, add(mat_vec(ma, p), pa))
-                        write_row(rows, found, n, p, gap, float(corner % 4096))
-                        found += 1
+                        write_row(rows, found, n, p, gap, float(corner % NAMES))
+                        found = _appended(rows, found, 1, shapes.smallest[i])
         node = after(node)
         if node == 0:
             break
-    return _hand_over(rows, found, ma, out, row)
+    return _hand_over(rows, found, shapes.smallest[i], scratch, out, row)
 
 
 @formula
@@ -692,19 +652,18 @@ def find_surface_contacts(
     """Contacts of the pairs with a mesh or height field, after those that `find_contacts` left in each block."""
     for block in prange(blocks):
         thread = get_thread_id()
+        mine = scratch[thread]
         found = raw_count[block]
         base = block * raw_capacity
         for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
             i, j = ordered(pair[k, 0], pair[k, 1], shapes.kind, shapes.body)
             if is_convex_pair(i, j, shapes.kind):
                 continue
-            if found + SURFACE_MOST > raw_capacity:
-                found += SURFACE_MOST  # no room: the caller enlarges and comes again
-                continue
+            row = base + min(found, raw_capacity - MOST)
             va, vb, handed_on = _motion_of(i, j, shapes, bodies)
             if shapes.kind[j] == HALF_SPACE:
                 new = mesh_on_plane(
-                    i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, raw, base + found, rows[thread]
+                    i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, raw, row, mine, rows[thread]
                 )
             else:
                 new = surface_pair(
@@ -719,11 +678,11 @@ def find_surface_contacts(
                     h,
                     margin,
                     raw,
-                    base + found,
-                    scratch[thread],
+                    row,
+                    mine,
                     rows[thread],
                 )
-            for c in range(found, found + new):
-                raw_shapes[base + c, 0], raw_shapes[base + c, 1] = i, j
+            for c in range(row, row + new):
+                raw_shapes[c, 0], raw_shapes[c, 1] = i, j
             found += new
         raw_count[block] = found
