@@ -36,6 +36,7 @@ from .operators import contact_product, gather, lay_down, matrix_product, produc
 from .place import place_shapes
 from .queries import cast_rays, convex_gaps
 from .relax import relax
+from .rest import rest_gaps
 from .rolling import rolling_shift_bound
 from .rolling_rows import (
     rolling_product,
@@ -53,11 +54,12 @@ from .rows import (
     contact_diagonal,
     fill_entries,
     free_frozen_rows,
+    match_contacts,
     matrix_diagonal,
+    recall,
     remember,
     scale_rows,
     unscale_impulses,
-    warm_start,
     weigh,
 )
 from .spectral import barzilai_borwein
@@ -105,6 +107,7 @@ __all__ = [
     "free_frozen_rows",
     "gather",
     "lay_down",
+    "match_contacts",
     "matrix_diagonal",
     "matrix_product",
     "measure",
@@ -126,7 +129,9 @@ __all__ = [
     "turn_diagonal",
     "unscale_rolling",
     "weigh_rolling",
+    "recall",
     "remember",
+    "rest_gaps",
     "row_jacobians",
     "row_speeds",
     "scale_frame",
@@ -135,6 +140,5 @@ __all__ = [
     "sort_contacts",
     "trial_pose",
     "unscale_impulses",
-    "warm_start",
     "weigh",
 ]
