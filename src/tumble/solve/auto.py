@@ -32,11 +32,10 @@ FACTORISE = 5000
 """No matrix is factorised above so many contacts (jointed bodies: a fifth of that, their matrix is dense)."""
 STEP_LIMIT = 200
 """In a simulation other methods than APGD are tried up to so many contacts only: a run should not stand still."""
-POLISH = 400_000
-"""In a simulation the first iterations go beyond the tolerance: 200, and where contacts are few up to 2000, so many in
-all contacts together. It makes small scenes exact, and what warm starts hand on better from step to step."""
-FINE = 1e-6
-"""They end where no contact errs by more than this part of g h."""
+AIMS = ((1e-6, 100, 0), (1e-5, 400, 1_000_000))
+"""In a simulation iterations go beyond the tolerance while they are cheap: (part of g h that no contact errs by more,
+iterations, iterations times contacts). Small scenes become exact, and piles come to rest: errors that a step leaves are
+gaps and speeds that the next one has to deal with."""
 SLICE = {Law.RELAXED: 300, Law.COULOMB: 500}
 """First-order iterations between two looks at the progress."""
 PATIENT = {Law.RELAXED: 2.0, Law.COULOMB: 3.0}
@@ -82,9 +81,8 @@ class SolverAuto:
     limit, each method has its own."""
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
-    iterations are those of `SolverAPGD`, which is tried alone first; its first iterations go on to a
-    hundredth of the tolerance, so that what warm starts hand on gets better from step to step. Up to 200 contacts the
-    others follow, unless max_iterations is given."""
+    iterations are those of `SolverAPGD`, which is tried alone first, and goes beyond the tolerance while iterations are
+    cheap, so that piles come to rest. Up to 200 contacts the others follow, unless max_iterations is given."""
 
     name: ClassVar[str] = "auto"
 
@@ -130,9 +128,12 @@ class SolverAuto:
         if self.steps:
             left = self.max_iterations or SolverAPGD().iteration_limit(n)
             if search.stop == Stop.LOCAL:
-                first = min(left, max(200, min(2000, POLISH // max(1, n))))
-                search.attempt(search.descent(first, aim=FINE * search.problem.speed / search.problem.pace))
-                left -= first
+                for part, least, shared in AIMS:
+                    count = min(left, max(least, shared // max(1, n)))
+                    aim = min(search.tolerance, part * search.problem.speed / search.problem.pace)
+                    if count and search.attempt(search.descent(count, aim)).converged:
+                        return 0, None
+                    left -= count
             left = search.descend(left, left, lambda: True)
             further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
             further = further and not search.problem.is_rolling
