@@ -158,6 +158,8 @@ class Stop(StrEnum):
     NATURAL_MAP = "natural_map"
     RESIDUAL_EQ25 = "residual_eq25"
     CERTIFICATE = "certificate"
+    LOCAL = "local"
+    """Largest error of a contact against its own motion (`Residuals.local_error`)."""
 
 
 class Status(StrEnum):

@@ -75,6 +75,8 @@ def test_stops_on_what_it_was_asked_for(scaling, stop):
             # Computed from scaled impulses in the loop and from the impulses here: equal to the digits that the
             # division by 1e-6 leaves.
             assert r.residual_eq25 <= 1.1e-7
+        elif stop == Stop.LOCAL:
+            assert r.local_error <= 1.01e-7
         else:
             # Both parts of the certificate are below the tolerance in units of the problem's size.
             size = np.sqrt(np.sum(np.diag(matrix).reshape(-1, 3).mean(axis=1)[:, None] * solution.impulse.T**2))

@@ -11,7 +11,7 @@ from ..kernels.jit import BLOCK
 
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""
-MEASURES = 16
+MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
 
 
@@ -207,6 +207,10 @@ class Measure(IntEnum):
     COMPLEMENTARITY = 8
     PENETRATION_SPEED = 9
     OBJECTIVE = 10
+    LOCAL = 11
+    LOCAL_SPEED = 12
+    SPEED = 13
+    """Given, not measured: the speed that small motions are compared with (`ConeProblem.pace`)"""
 
 
 def blocks(count: int, block: int = BLOCK) -> int:

@@ -103,3 +103,11 @@ def natural_map(gn, gu, gw, an, au, aw, mu):
     pn, pu, pw = project(gn - an, gu - au, gw - aw, mu)
     dn, du, dw = gn - pn, gu - pu, gw - pw
     return dn * dn + du * du + dw * dw
+
+
+@formula
+def local_error(natural, bias, velocity, w, speed):
+    """Square of a contact's own error w |g^ - Pi(g^ - a^)| [m/s] over its own motion: the largest of |r|, |u| and
+    `speed`. natural, bias, velocity: the squared norms of its natural map, r^ and u^ (hats as in the natural map)."""
+    motion = max(speed * speed, w * w * max(bias, velocity))
+    return w * w * natural / motion if motion > 0.0 else 0.0

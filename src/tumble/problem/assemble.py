@@ -7,14 +7,25 @@ from typing import Protocol
 
 import numpy as np
 
-from ..backends.base import ArticulatedArrays, ContactArrays, RollingArrays
+from ..backends.base import ArticulatedArrays, ContactArrays, RollingArrays, blocks
 from ..enums import BlockKind
 from ..scene.model import ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joints import Joints
-from .operators import ArticulatedOperator, ContactOperator, RollingOperator
+from .operators import ArticulatedOperator, ContactOperator, DelassusOperator, RollingOperator
 
 __all__ = ["ContactTable", "Rows"]
+
+BAND = 0.1
+"""Gaps of contacts at rest are left as they are within this part of g h^2, what gravity moves in a step: the scheme
+itself knows them to O(h^2) only."""
+SHARE = 1e-4
+"""And within this part of the smaller shape at most."""
+GENTLE = 0.2
+"""Part of an overlap beyond the band that a step takes back."""
+SMALL_MOTION = 1e-6
+"""In a step contacts that move by less than this part of the smallest shape count as moving so far (without gravity
+there is no other measure)."""
 
 
 class ContactTable(Protocol):
@@ -46,8 +57,13 @@ class Rows:
         self._cursor = np.zeros(n, np.int64)
         self._body_velocity = np.zeros((n, 6))
         self._any_locked = bool(np.any(model.body_locked))
-        self._gravity = float(np.linalg.norm(model.gravity)) or 9.81
+        self._fall = float(np.linalg.norm(model.gravity))
+        self._gravity = self._fall or 9.81
+        sizes = model.shape_smallest[np.isfinite(model.shape_smallest)]
+        self._smallest = float(sizes.min()) if sizes.size else 0.0
         laws = model.pair_laws
+        self._firm = ((laws.compliance == 0.0) & (laws.cohesion == 0.0)).ravel()
+        """Pairs whose gap has no meaning of its own: neither a spring's stretch nor the range of cohesion"""
         self._rolls, self._soft = laws.rolls, laws.is_soft
         self._scratch: dict[str, np.ndarray] = {}
         self._operator: ContactOperator | None = None
@@ -63,6 +79,8 @@ class Rows:
         self._entry_torque = np.zeros((2 * capacity + 1 if self._rolls else 0, 3))
         self._frame = np.zeros((9, capacity))
         self._arms = np.zeros((6, capacity))
+        self._gap = np.zeros(capacity)
+        self._found = np.zeros(capacity, np.int64)
         self._slot_a = np.zeros(capacity, np.int32)
         self._slot_b = np.zeros(capacity, np.int32)
         self._entry_arm = np.zeros((2 * capacity + 1, 3))
@@ -79,21 +97,34 @@ class Rows:
         inverse_inertia: np.ndarray,
         h: float,
         recovery: float,
+        before: np.ndarray,
+        memory: ContactMemory,
+        *,
+        rest: bool = True,
     ) -> ConeProblem:
-        """The cone problem of the step. Its arrays belong to this object and live until the next call."""
+        """The cone problem of the step. Its arrays belong to this object and live until the next call.
+
+        before: velocities at the start of the step. memory: of the contacts a step ago. rest: whether gaps within the
+        band of contacts at rest are left.
+        """
         if contacts.capacity != self._contact_capacity:
             self._allocate(contacts.capacity)
         b, c = self._backend, contacts
         b.fill_entries(
             c.count, c.body_a, c.body_b, self._movable, self._entry_start, self._cursor, self._slot_a, self._slot_b
         )
+        self._hits = b.match_contacts(
+            c.count, self._model.body_uid, c.body_a, c.body_b, c.feature, memory.uid_a, memory.uid_b, memory.feature,
+            self._found,
+        )  # fmt: skip
+        self._gap_shift = self._leave_gaps(contacts, memory, h if rest else 0.0)
         b.build_rows(
             c.count,
             c.body_a,
             c.body_b,
             c.normal,
             c.point,
-            c.gap,
+            self._gap,
             c.size,
             center,
             free,
@@ -123,6 +154,7 @@ class Rows:
             self._body_velocity,
             self._compliance,
         )
+        self._motion = self._mean_motion(arrays, before)
         if self._soft:
             self._set_compliance(contacts, h)
         if self._rolls:
@@ -133,14 +165,40 @@ class Rows:
             self._operator = ContactOperator(arrays, b)
         else:
             self._operator.arrays = arrays
-        problem = ConeProblem(
-            BlockGroup(BlockKind.CONE, 3, c.count, c.friction), self._bias, self._operator, h, self._scratch
-        )
+        problem = self._problem(BlockGroup(BlockKind.CONE, 3, c.count, c.friction), self._operator, h)
         diagonal = problem.buffer("diagonal", 6, self._capacity)
         self._operator.diagonal_blocks(diagonal)
         if self._any_locked:
             b.free_frozen_rows(c.count, diagonal, self._bias)
         return problem
+
+    def _leave_gaps(self, contacts: ContactTable, memory: ContactMemory, h: float) -> float:
+        """The gaps that the step is to close, into self._gap (`docs/rest.md`); returns the largest shift of one [m].
+
+        h = 0: the true gaps, as without gravity.
+        """
+        c, n, band = contacts, contacts.count, BAND * self._fall * h * h
+        if n == 0 or band == 0.0:
+            self._gap[:n] = c.gap[:n]
+            return 0.0
+        partial = self._scratch.setdefault("rest_shift", np.zeros(blocks(self._capacity)))
+        self._backend.rest_gaps(
+            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, band, SHARE, GENTLE, partial, self._gap
+        )
+        return float(partial[: blocks(n)].max())
+
+    def _mean_motion(self, arrays: ContactArrays, velocity: np.ndarray) -> float:
+        """Mean relative speed of bodies that touch or nearly do [m/s]."""
+        rows = self._scratch.setdefault("x_old", np.zeros(self._bias.shape))
+        n = arrays.count
+        if n == 0:
+            return 0.0
+        ContactOperator(arrays, self._backend).relative(velocity, rows)
+        return float(np.sqrt(np.einsum("kn,kn->n", rows[:3, :n], rows[:3, :n])).mean())
+
+    def _problem(self, group: BlockGroup, operator: DelassusOperator, h: float) -> ConeProblem:
+        speed = self._fall * h + SMALL_MOTION * self._smallest / h
+        return ConeProblem(group, self._bias, operator, h, self._scratch, speed, self._motion, self._gap_shift)
 
     def with_new_bounds(self, contacts: ContactTable, h: float, shift: np.ndarray | None) -> ConeProblem:
         """The same problem with the bounded rows that the joints have now. shift: of cohesive contacts' impulses."""
@@ -171,7 +229,7 @@ class Rows:
         operator, count = self._joint_operator(contacts, arrays)
         self._set_blocks(contacts, self._friction, count)
         group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
-        return ConeProblem(group, self._bias, operator, h, self._scratch)
+        return self._problem(group, operator, h)
 
     def _rolling(self, contacts: ContactTable, arrays: ContactArrays, free: np.ndarray | None, h: float) -> ConeProblem:
         """The problem with six rows a contact. free: velocities, None where the bias of the contacts stays."""
@@ -188,7 +246,7 @@ class Rows:
         self._friction[2, :n] = laws.rolling_friction.ravel()[contacts.pair[:n]]
         self._friction[1:, n:count] = 0.0
         group = BlockGroup(BlockKind.ROLLING, 6, count, self._friction)
-        return ConeProblem(group, self._bias, operator, h, self._scratch)
+        return self._problem(group, operator, h)
 
     def _joint_operator(self, contacts: ContactTable, arrays: ContactArrays) -> tuple[ArticulatedOperator, int]:
         """N of contacts and bounded rows, and the number of both."""
@@ -222,8 +280,9 @@ class Rows:
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:
         """Impulses of the same contacts a step ago into out (3 or 6, cap); returns how many were found."""
         if self._rolls:
-            self._recall(contacts, memory, memory.torque, out[3:])
-        return self._recall(contacts, memory, memory.impulse, out[:3])
+            self._recall(contacts, memory, memory.torque, out[3:], kin=True)
+        self._recall(contacts, memory, memory.impulse, out[:3], kin=True)
+        return self._hits
 
     def stretch(self, contacts: ContactTable, memory: ContactMemory) -> np.ndarray:
         """Stretch of the tangential springs of contacts (3, cap) [m], rows n (zero), u, w.
@@ -231,33 +290,21 @@ class Rows:
         Where the normal has turned, the stretch has turned with it: it keeps its length.
         """
         out = self._scratch.setdefault("stretch", np.zeros((3, self._capacity)))
-        self._recall(contacts, memory, memory.stretch, out)
+        self._recall(contacts, memory, memory.stretch, out, kin=False)
         n = contacts.count
         whole, flat = np.linalg.norm(out[:, :n], axis=0), np.linalg.norm(out[1:, :n], axis=0)
         out[1:, :n] *= np.divide(whole, flat, out=np.ones(n), where=flat > 0.5 * whole)
         out[0] = 0.0
         return out
 
-    def _recall(self, contacts: ContactTable, memory: ContactMemory, column: np.ndarray, out: np.ndarray) -> int:
-        """A world vector (3, k) that contacts remembered, in their frames of now; returns how many were found."""
+    def _recall(
+        self, contacts: ContactTable, memory: ContactMemory, column: np.ndarray, out: np.ndarray, *, kin: bool
+    ) -> None:
+        """A world vector (3, k) that contacts remembered, in their frames of now, or zero (kin: see `recall`)."""
         if column.shape[1] != len(memory.uid_a):  # a state of a run without this law
             out[:] = 0.0
-            return 0
-        return int(
-            self._backend.warm_start(
-                contacts.count,
-                self._model.body_uid,
-                contacts.body_a,
-                contacts.body_b,
-                contacts.feature,
-                self._frame,
-                memory.uid_a,
-                memory.uid_b,
-                memory.feature,
-                column,
-                out,
-            )
-        )
+        else:
+            self._backend.recall(contacts.count, self._found, kin, self._frame, column, out)
 
     def remember(self, contacts: ContactTable, impulse: np.ndarray, stretch: np.ndarray | None = None) -> ContactMemory:
         """What the next step needs to know of these contacts."""

@@ -19,6 +19,10 @@ from .operators import DelassusOperator, MatrixOperator
 
 __all__ = ["BlockGroup", "ConeProblem"]
 
+LIVELY = 30.0
+"""The errors of contacts are compared with g h and with so many times the mean speed of neighbours: where a pile moves,
+the error of the scheme is larger by far than what the solver leaves, and nothing waits for an end of it."""
+
 
 @dataclass
 class BlockGroup:
@@ -42,6 +46,17 @@ class ConeProblem:
     h: float = 1.0
     scratch: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     """Buffers that survive from one step to the next; see `buffer`."""
+    speed: float = 0.0
+    """g h, what a step gives a body that nothing holds [m/s]. 0: unknown."""
+    motion: float = 0.0
+    """Mean relative speed of neighbours before the step [m/s]"""
+    gap_shift: float = 0.0
+    """The bias was made from gaps that differ from the true ones by at most this [m]."""
+
+    @property
+    def pace(self) -> float:
+        """Errors of contacts that move less are compared with this speed [m/s]; see `Residuals.local_error`."""
+        return self.speed + LIVELY * self.motion
 
     @property
     def count(self) -> int:

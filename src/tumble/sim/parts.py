@@ -25,8 +25,8 @@ SUMS = (
 )  # fmt: skip
 LARGEST = (
     "natural_map", "residual_eq25", "complementarity_error", "penetration_speed", "certificate_energy",
-    "certificate_shift", "joint_drift", "joint_drift_before", "largest_overlap", "largest_speed", "redundant_rows",
-    "unique_error", "unique_threshold",
+    "certificate_shift", "local_error", "local_shift", "missed", "joint_drift", "joint_drift_before",
+    "largest_overlap", "largest_speed", "redundant_rows", "unique_error", "unique_threshold",
 )  # fmt: skip
 
 

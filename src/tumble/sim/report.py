@@ -30,6 +30,12 @@ class StepReport:
     """[J]"""
     certificate_shift: float
     """[m]"""
+    local_error: float
+    """Largest error of a contact against its own motion; compared with the tolerance by default"""
+    local_shift: float
+    """Largest error of a contact in this step [m]"""
+    missed: float
+    """By how much at most `local_shift` exceeds what the default rule allows, 0 where the step converged [m]"""
     objective: float
     kinetic_energy: float
     """[J]"""

@@ -152,7 +152,7 @@ def _after(problem: ConeProblem, impulse: np.ndarray, normal_bias: np.ndarray) -
     bias[:, : problem.count] += product[:, : problem.count]
     friction = problem.friction.copy()
     group = BlockGroup(problem.group.kind, problem.dim, problem.count, friction)
-    after = ConeProblem(group, bias, problem.operator, problem.h, {})
+    after = ConeProblem(group, bias, problem.operator, problem.h, {}, problem.speed, problem.motion, problem.gap_shift)
     sliding = after.sliding_friction
     interval = sliding < 0.0
     sliding[interval] = NO_IMPULSE

@@ -28,7 +28,7 @@ from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..scene.presence import Seen
-from ..solve.base import Solution, Solver
+from ..solve.base import LOCAL_TOLERANCE, Solution, Solver
 from ..solve.unique_forces import unique_solution
 from .flow import FlowStep
 from .laws import apply_laws, cohesion_reach, new_stretch
@@ -136,7 +136,17 @@ def step(
     with _Timer(seconds, "narrow"):
         work.narrow.find(work.pairs, kick.position, work.free, h, margin, contacts)
     with _Timer(seconds, "assemble"):
-        problem = work.rows.assemble(contacts, kick.position, work.free, work.inverse_inertia, h, recovery)
+        problem = work.rows.assemble(
+            contacts,
+            kick.position,
+            work.free,
+            work.inverse_inertia,
+            h,
+            recovery,
+            work.before,
+            state.memory,
+            rest=not moreau,
+        )
         if moreau:
             hold_in_velocity(contacts, problem, work.free, h)
         stretch = work.rows.stretch(contacts, state.memory) if model.pair_laws.is_soft else None
@@ -227,6 +237,9 @@ def step(
         penetration_speed=r.penetration_speed,
         certificate_energy=r.certificate_energy,
         certificate_shift=r.certificate_shift,
+        local_error=r.local_error,
+        local_shift=r.local_shift,
+        missed=0.0 if solution.converged else max(0.0, r.local_shift - LOCAL_TOLERANCE * problem.pace * h),
         objective=r.objective,
         kinetic_energy=kinetic + came[0],
         potential_energy=potential + came[1],

@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
-from ..enums import Law, Status
+from ..enums import Law, Status, Stop
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ArticulatedOperator, MatrixOperator
 from ..problem.rolling import RollingProblem
 from .admm import factorise
 from .apgd import SolverAPGD
-from .base import Solution, Solver, checked_guess, checked_problem
+from .base import Solution, Solver, checked_guess, checked_problem, stopping_rule
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
@@ -32,6 +32,10 @@ FACTORISE = 5000
 """No matrix is factorised above so many contacts (jointed bodies: a fifth of that, their matrix is dense)."""
 STEP_LIMIT = 200
 """In a simulation other methods than APGD are tried up to so many contacts only: a run should not stand still."""
+AIMS = ((1e-6, 100, 0), (1e-5, 400, 1_000_000))
+"""In a simulation iterations go beyond the tolerance while they are cheap: (part of g h that no contact errs by more,
+iterations, iterations times contacts). Small scenes become exact, and piles come to rest: errors that a step leaves are
+gaps and speeds that the next one has to deal with."""
 SLICE = {Law.RELAXED: 300, Law.COULOMB: 500}
 """First-order iterations between two looks at the progress."""
 PATIENT = {Law.RELAXED: 2.0, Law.COULOMB: 3.0}
@@ -67,16 +71,18 @@ class SolverAuto:
     """
 
     tolerance: float | None = None
-    """The natural map must fall below this. None: 1e-8 (relaxed) or 1e-6 (Coulomb); 1e-5 above 5000 contacts."""
+    """The natural map must fall below this. None: 1e-8 (relaxed) or 1e-6 (Coulomb), 1e-5 above 5000 contacts; the steps
+    of a simulation: 1e-4 of the local error, whatever their size (`docs/measures.md`)."""
     max_iterations: int | None = None
-    """First-order iterations in all. None: 100000 up to 4000 contacts, falling to 1000 for larger problems."""
+    """First-order iterations in all. None: 100000 up to 4000 contacts, falling to 1000 for larger problems; the steps
+    of a simulation: as `SolverAPGD`."""
     seconds: float | None = None
     """No further method is started after this [s]; what is returned then depends on the speed of the machine. None: no
     limit, each method has its own."""
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
-    iterations are those of `SolverAPGD`, which is tried alone first; up to 200 contacts the others follow, unless
-    max_iterations is given."""
+    iterations are those of `SolverAPGD`, which is tried alone first, and goes beyond the tolerance while iterations are
+    cheap, so that piles come to rest. Up to 200 contacts the others follow, unless max_iterations is given."""
 
     name: ClassVar[str] = "auto"
 
@@ -103,9 +109,11 @@ class SolverAuto:
         if guess is not None:
             guess = checked_guess("SolverAuto", guess, problem)
         deadline = math.inf if self.seconds is None else begin + self.seconds
-        search = _Search(problem, law, self.tolerance_for(problem.count, law), guess, deadline)
+        search = _Search(problem, law, *self._rule(problem, law), guess, deadline)
         left, cost = self._first_order(search)
-        for make in self._methods(problem, law, search.tolerance, cost):
+        # The others know the natural map only: where it is not the rule they go far below what suffices.
+        tolerance = search.tolerance if search.stop == Stop.NATURAL_MAP else 1e-9
+        for make in self._methods(problem, law, tolerance, cost):
             if not search.over:
                 search.attempt(make())
         search.descend(left, left, lambda: True)
@@ -114,13 +122,21 @@ class SolverAuto:
     def _first_order(self, search: _Search) -> tuple[int, _Cost | None]:
         """Rules 1 and 2; returns the iterations left and the estimate, None where nothing is to be factorised."""
         law, n = search.law, search.problem.count
-        if search.problem.is_rolling:
+        if search.problem.is_rolling and not self.steps:
             left = self.max_iterations or max(SolverAPGD().iteration_limit(n), min(100_000, 400_000_000 // max(1, n)))
             return search.descend(left, left, lambda: True), None
         if self.steps:
             left = self.max_iterations or SolverAPGD().iteration_limit(n)
+            if search.stop == Stop.LOCAL:
+                for part, least, shared in AIMS:
+                    count = min(left, max(least, shared // max(1, n)))
+                    aim = min(search.tolerance, part * search.problem.speed / search.problem.pace)
+                    if count and search.attempt(search.descent(count, aim)).converged:
+                        return 0, None
+                    left -= count
             left = search.descend(left, left, lambda: True)
             further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
+            further = further and not search.problem.is_rolling
             return left, _Cost(search.problem) if further else None
         left = self.max_iterations or max(1000, min(100_000, 400_000_000 // max(1, n)))
         most = left
@@ -133,12 +149,16 @@ class SolverAuto:
         left = search.descend(left, SLICE[law], lambda: search.iterations < min(most, enough), growth=2)
         return left, cost
 
+    def _rule(self, problem: ConeProblem, law: Law) -> tuple[Stop, float]:
+        """The stopping quantity and its tolerance for a problem."""
+        if self.steps:
+            return stopping_rule(None, self.tolerance, problem)
+        return Stop.NATURAL_MAP, self.tolerance_for(problem.count, law)
+
     def tolerance_for(self, contacts: int, law: Law) -> float:
-        """The tolerance for a problem of this size."""
+        """The tolerance of the natural map for a stored problem of this size."""
         if self.tolerance is not None:
             return float(self.tolerance)
-        if self.steps:
-            return SolverAPGD().tolerance_for(contacts)
         if contacts > FACTORISE:
             return 1e-5
         return 1e-6 if law == Law.COULOMB else 1e-8
@@ -182,9 +202,16 @@ class _Search:
     """The best impulses so far and what was tried."""
 
     def __init__(
-        self, problem: ConeProblem, law: Law, tolerance: float, guess: np.ndarray | None, deadline: float
+        self,
+        problem: ConeProblem,
+        law: Law,
+        stop: Stop,
+        tolerance: float,
+        guess: np.ndarray | None,
+        deadline: float,
     ) -> None:
-        self.problem, self.law, self.tolerance, self.deadline = problem, law, tolerance, deadline
+        self.problem, self.law, self.deadline = problem, law, deadline
+        self.stop, self.tolerance = stop, tolerance
         self.guess = None if guess is None else guess.copy()
         self.best: Solution | None = None
         self.tried: list[tuple[str, int, float, float]] = []
@@ -192,8 +219,11 @@ class _Search:
 
     @property
     def error(self) -> float:
-        """The smallest natural map so far."""
-        return math.inf if self.best is None else self.best.residuals.natural_map
+        """The smallest stopping quantity so far."""
+        return math.inf if self.best is None else self._error(self.best)
+
+    def _error(self, found: Solution) -> float:
+        return found.residuals.local_error if self.stop == Stop.LOCAL else found.residuals.natural_map
 
     @property
     def over(self) -> bool:
@@ -204,7 +234,7 @@ class _Search:
         """Let a solver start from the best impulses."""
         begin = time.perf_counter()
         found = solver.solve(self.problem, law=self.law, guess=self.guess)
-        error = found.residuals.natural_map
+        error = self._error(found)
         self.tried.append((solver.name, found.iterations, time.perf_counter() - begin, error))
         self.products += found.products
         if self.best is None or error < self.error:
@@ -221,11 +251,16 @@ class _Search:
         the method itself has given up."""
         while left > 0 and not self.over and wanted():
             count = min(left, size if self.problem.count <= FACTORISE else left, self._affordable())
-            found = self.attempt(SolverAPGD(tolerance=self.tolerance, max_iterations=count))
+            found = self.attempt(self.descent(count))
             left, size = left - count, size * growth
             if found.status != Status.MAX_ITERATIONS:
                 return 0
         return left
+
+    def descent(self, iterations: int, aim: float | None = None) -> SolverAPGD:
+        """So many iterations of APGD, to the tolerance or to an aim beyond it."""
+        tolerance = self.tolerance if aim is None else aim
+        return SolverAPGD(tolerance=tolerance, stop=self.stop, max_iterations=iterations)
 
     def _affordable(self) -> int:
         """First-order iterations that the time left allows, at the speed of the last ones."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from .. import checks
-from ..backends.base import MEASURES, blocks
+from ..backends.base import MEASURES, Measure, blocks
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
@@ -18,7 +18,10 @@ from .residuals import Residuals, measure, weigh
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
 STATUS = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
-STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2}
+STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2, Stop.LOCAL: 3}
+LOCAL_TOLERANCE = 1e-4
+"""Of the local error: a step is solved when no contact errs by more than this part of its own motion (at least of what
+gravity moves in a step)."""
 SCALING = {Scaling.NONE: 0, Scaling.SCALAR: 1, Scaling.NORMAL_TANGENTIAL: 2}
 
 
@@ -61,12 +64,13 @@ class IterativeSolver:
     """Options of the solvers with compiled iterations."""
 
     tolerance: float | None = None
-    """The stopping quantity must fall below this. None: 1e-7 for up to 64 contacts (mechanisms, stacks), where it
-    costs little, and 1e-5 beyond (piles: overlaps of about 1e-5 of a radius)."""
-    stop: str = Stop.NATURAL_MAP
-    """Stopping quantity: natural_map, residual_eq25 [m/s] or certificate (relative, see `docs/measures.md`)."""
+    """The stopping quantity must fall below this. None: 1e-4 of the local error in the steps of a simulation, whatever
+    their size; 1e-7 of the natural map of a stored problem of up to 64 contacts, 1e-5 of a larger one."""
+    stop: str | None = None
+    """Stopping quantity: local, natural_map, residual_eq25 [m/s] or certificate (see `docs/measures.md`). None: local
+    where no tolerance is given and the problem is a step's, else natural_map."""
     max_iterations: int | None = None
-    """None: 1000, and up to 20000 for fewer than 4000 contacts, where iterations cost little."""
+    """None: 4000, and up to 20000 for fewer than 1000 contacts, where iterations cost little."""
     scaling: str = Scaling.NORMAL_TANGENTIAL
     """none, scalar (one number a contact) or normal_tangential."""
     check_every: int = 10
@@ -84,7 +88,8 @@ class IterativeSolver:
         where = type(self).__name__ + "."
         if self.tolerance is not None:
             checks.number(where + "tolerance", self.tolerance, at_least=0.0)
-        object.__setattr__(self, "stop", Stop(checks.choice(where + "stop", self.stop, list(Stop))))
+        if self.stop is not None:
+            object.__setattr__(self, "stop", Stop(checks.choice(where + "stop", self.stop, list(Stop))))
         if self.max_iterations is not None:
             checks.integer(where + "max_iterations", self.max_iterations, at_least=1)
         object.__setattr__(self, "scaling", Scaling(checks.choice(where + "scaling", self.scaling, list(Scaling))))
@@ -116,17 +121,15 @@ class IterativeSolver:
             history,
         )
 
-    def tolerance_for(self, contacts: int) -> float:
-        """The tolerance for a problem of this size."""
-        if self.tolerance is not None:
-            return float(self.tolerance)
-        return 1e-7 if contacts <= 64 else 1e-5
+    def rule_for(self, problem: ConeProblem) -> tuple[Stop, float]:
+        """The stopping quantity and its tolerance for a problem."""
+        return stopping_rule(self.stop, self.tolerance, problem)
 
     def iteration_limit(self, contacts: int) -> int:
         """The most iterations for a problem of this size."""
         if self.max_iterations is not None:
             return self.max_iterations
-        return max(1000, min(20000, 4_000_000 // max(1, contacts)))
+        return max(4000, min(20000, 4_000_000 // max(1, contacts)))
 
     def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
         """Fill scaled.best; returns iterations, products, status code and the best stopping quantity."""
@@ -148,7 +151,8 @@ class IterativeSolver:
 
     def _ending(self, s: ScaledProblem) -> tuple:
         """When compiled iterations stop."""
-        return (STOP[self.stop], self.tolerance_for(s.count), self.iteration_limit(s.count), self.check_every)
+        stop, tolerance = self.rule_for(s.problem)
+        return (STOP[stop], tolerance, self.iteration_limit(s.count), self.check_every)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +169,15 @@ class AntiRelaxedSolver(IterativeSolver):
     def _common(self, s: ScaledProblem, coulomb: bool) -> tuple:
         """Arguments that the compiled iterations of these solvers begin with."""
         return (*self._sizes(s, coulomb), float(self.damping), *self._ending(s))
+
+
+def stopping_rule(stop: str | None, tolerance: float | None, problem: ConeProblem) -> tuple[Stop, float]:
+    """The stopping quantity and its tolerance where one or both are left out."""
+    if stop is None:
+        stop = Stop.LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
+    if tolerance is None:
+        tolerance = LOCAL_TOLERANCE if stop == Stop.LOCAL else 1e-7 if problem.count <= 64 else 1e-5
+    return Stop(stop), float(tolerance)
 
 
 def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) -> None:
@@ -244,6 +257,7 @@ class ScaledProblem:
         self.best = problem.vector("best")
         self.partial = problem.buffer("partial", blocks(cap) + 2, MEASURES)
         self.values = problem.buffer("values", MEASURES)
+        self.values[Measure.SPEED] = problem.pace
 
     def vector(self, name: str) -> np.ndarray:
         """A work vector (3, cap)."""

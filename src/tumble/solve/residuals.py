@@ -47,7 +47,11 @@ class Residuals:
     certificate_shift_velocity: float
     """[m/s]"""
     certificate_shift: float
-    """h times that [m]"""
+    """h times that, and what the step's own gaps were moved by (`ConeProblem.gap_shift`) [m]"""
+    local_error: float
+    """max_i w_i |g^ - Pi(g^ - a^)|_i / max(|r_i|, |u_i|, pace): each contact's own error over its own motion"""
+    local_shift: float
+    """h max_i w_i |g^ - Pi(g^ - a^)|_i: the largest error of a contact in a step [m]"""
 
 
 def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residuals:
@@ -55,11 +59,12 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     law = Law(law)
     n, b = problem.count, problem.backend
     if n == 0:
-        return Residuals(law, *(0.0,) * 10)
+        return Residuals(law, *(0.0,) * 12)
     _, scale, weight, tangential = weigh(problem, 0, "unit_scale")
     product = problem.vector("product")
     problem.operator.product(impulse, product)
     values = problem.buffer("values", MEASURES)
+    values[Measure.SPEED] = problem.pace
     partial = problem.buffer("partial", blocks(problem.bias.shape[1]) + 2, MEASURES)
     coulomb = law == Law.COULOMB
     b.measure(n, problem.dim, impulse, product, problem.bias, problem.friction, scale, weight, coulomb, partial, values)
@@ -81,7 +86,9 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
         float(values[Measure.OBJECTIVE]),
         gap,
         shift,
-        problem.h * shift,
+        problem.h * shift + problem.gap_shift,
+        float(values[Measure.LOCAL]),
+        problem.h * float(values[Measure.LOCAL_SPEED]),
     )
 
 

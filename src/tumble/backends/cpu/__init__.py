@@ -37,6 +37,7 @@ from .place import place_shapes
 from .projection import close_joints
 from .queries import cast_rays, convex_gaps
 from .relax import relax
+from .rest import rest_gaps
 from .rolling import rolling_shift_bound
 from .rolling_rows import (
     rolling_product,
@@ -54,11 +55,12 @@ from .rows import (
     contact_diagonal,
     fill_entries,
     free_frozen_rows,
+    match_contacts,
     matrix_diagonal,
+    recall,
     remember,
     scale_rows,
     unscale_impulses,
-    warm_start,
     weigh,
 )
 from .spectral import barzilai_borwein
@@ -109,6 +111,7 @@ __all__ = [
     "free_frozen_rows",
     "gather",
     "lay_down",
+    "match_contacts",
     "matrix_diagonal",
     "matrix_product",
     "measure",
@@ -130,7 +133,9 @@ __all__ = [
     "turn_diagonal",
     "unscale_rolling",
     "weigh_rolling",
+    "recall",
     "remember",
+    "rest_gaps",
     "row_jacobians",
     "row_speeds",
     "scale_frame",
@@ -138,6 +143,5 @@ __all__ = [
     "solve_joints",
     "sort_contacts",
     "unscale_impulses",
-    "warm_start",
     "weigh",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import coulomb_shift, interval_gap, natural_map, violation, weighted_set
+from ...kernels.cones import coulomb_shift, interval_gap, local_error, natural_map, violation, weighted_set
 from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
 from ..base import BLOCK, Measure
 from .rolling import measure_blocks_rolling
@@ -13,13 +13,14 @@ G_D = 1e-6
 """Step g_d of the projected-gradient residual (`residual_eq25`)."""
 
 
-NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE = 0, 1, 2
+NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE, LOCAL = 0, 1, 2, 3
 
 
 @block_body
-def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial):
-    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`)."""
-    nat, rr, gg, uu = 0.0, 0.0, 0.0, 0.0
+def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
+    largest local error squared."""
+    nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         w, m = weight[c], mu[c]
@@ -29,45 +30,53 @@ def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
         rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
         un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
         s = coulomb_shift(ut, uw, m) if coulomb else 0.0
-        nat += natural_map(gn, gu, gw, un + s, ut, uw, weighted_set(m, w))
-        rr += rn * rn + ru * ru + rw * rw
+        one = natural_map(gn, gu, gw, un + s, ut, uw, weighted_set(m, w))
+        r2, u2 = rn * rn + ru * ru + rw * rw, un * un + ut * ut + uw * uw
+        nat += one
+        rr += r2
         gg += gn * gn + gu * gu + gw * gw
-        uu += un * un + ut * ut + uw * uw
+        uu += u2
+        local = max(local, local_error(one, r2, u2, w, speed))
     partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+    partial[block, 15] = local
 
 
 @parallel_loop
-def _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+def _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """All blocks of `_natural_blocks_block`."""
     for block in prange((count + BLOCK - 1) // BLOCK):
-        _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
 
 
 @loop
-def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
-    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`)."""
+def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
+    largest local error squared (column 15)."""
     if mu.ndim == 2:
-        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
     elif count <= SMALL:
-        _natural_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        _natural_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
     else:
-        _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
 
 
 @loop
 def stop_value(stop, count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, values):
     """The quantity that a solver compares with its tolerance."""
-    if stop == NATURAL_MAP:
-        _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
-        nat, rr, gg, uu = 0.0, 0.0, 0.0, 0.0
+    if stop == NATURAL_MAP or stop == LOCAL:
+        _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, values[Measure.SPEED], partial)
+        nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
         for block in range((count + BLOCK - 1) // BLOCK):
             nat += partial[block, 0]
             rr += partial[block, 1]
             gg += partial[block, 2]
             uu += partial[block, 3]
+            local = max(local, partial[block, 15])
         size = max(rr, max(gg, uu))
         if not (math.isfinite(nat) and math.isfinite(size)):
             return math.inf
+        if stop == LOCAL:
+            return math.sqrt(local)
         return math.sqrt(nat / size) if size > 0.0 else 0.0
     measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, values)
     if stop == RESIDUAL_EQ25:
@@ -79,10 +88,11 @@ def stop_value(stop, count, dim, x, nx, bias, mu, scale, weight, coulomb, partia
 
 
 @block_body
-def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial):
+def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
     nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    local, most = 0.0, 0.0
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         sn, st, w, m = scale[0, c], scale[1, c], weight[c], mu[c]
@@ -93,7 +103,8 @@ def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
         s = coulomb_shift(ut, uw, m) if coulomb else 0.0
         a = un + s
         v = 1.0 / w
-        nat += natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, weighted_set(m, w))
+        one = natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, weighted_set(m, w))
+        nat += one
         eq += natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m)
         cla += natural_map(gn, gu, gw, a, ut, uw, m)
         r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
@@ -103,6 +114,8 @@ def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
         rr += v * v * r2
         gg += w * w * g2
         uu += v * v * u2
+        local = max(local, local_error(one, v * v * r2, v * v * u2, w, speed))
+        most = max(most, w * w * one)
         d = violation(un, ut, uw, m, coulomb)
         gap += gn * (a + d) + gu * ut + gw * uw + interval_gap(un, m)
         obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
@@ -114,24 +127,25 @@ def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
     partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
     partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
     partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
+    partial[block, 15], partial[block, 16] = local, most
 
 
 @parallel_loop
-def _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+def _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """All blocks of `_measure_blocks_block`."""
     for block in prange((count + BLOCK - 1) // BLOCK):
-        _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
 
 
 @loop
-def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
     if mu.ndim == 2:
-        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
     elif count <= SMALL:
-        _measure_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        _measure_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
     else:
-        _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+        _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
 
 
 @loop
@@ -140,13 +154,13 @@ def measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, out):
 
     A norm that is not finite makes every residual infinite.
     """
-    _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, partial)
+    _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, out[Measure.SPEED], partial)
     blocks = (count + BLOCK - 1) // BLOCK
     total = partial[blocks]
     total[:] = 0.0
     for block in range(blocks):
-        for k in range(15):
-            if 10 <= k <= 13:
+        for k in range(17):
+            if 10 <= k <= 13 or k >= 15:
                 total[k] = max(total[k], partial[block, k])
             else:
                 total[k] += partial[block, k]
@@ -163,9 +177,11 @@ def measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, out):
     out[Measure.COMPLEMENTARITY] = total[12]
     out[Measure.PENETRATION_SPEED] = total[13]
     out[Measure.OBJECTIVE] = total[14]
+    out[Measure.LOCAL] = math.sqrt(total[15])
+    out[Measure.LOCAL_SPEED] = math.sqrt(total[16])
     # Sums of squares may overflow to infinity while their quotient looks small.
     if not (math.isfinite(size) and math.isfinite(size1) and math.isfinite(total[0])):
-        for k in range(11):
+        for k in range(13):
             out[k] = math.inf
 
 

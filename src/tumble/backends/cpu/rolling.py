@@ -5,7 +5,7 @@ mu (3, cap): sliding, spinning and rolling friction; scale (4, cap), weight (2, 
 
 from __future__ import annotations
 
-from ...kernels.cones import interval_gap, project_rolling, rolling_shift
+from ...kernels.cones import interval_gap, local_error, project_rolling, rolling_shift
 from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
 from ..base import BLOCK
 
@@ -92,11 +92,12 @@ def _squares(n, u, w, s, p, q, force, torque):
 
 
 @parallel_loop
-def measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, partial):
+def measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Sums and maxima of one block a row, as in `measure`; forces and torques have their own weights."""
     for block in prange((count + BLOCK - 1) // BLOCK):
         nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        local, most = 0.0, 0.0
         for item in range(block_length(block, count)):
             c = item_index(block, item)
             sn, st, ss, sr = scale[0, c], scale[1, c], scale[2, c], scale[3, c]
@@ -111,7 +112,7 @@ def measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, parti
             a = un + slide if coulomb else un
             w, z = weight[0, c], weight[1, c]
             v, y = 1.0 / w, 1.0 / z
-            nat += _natural(
+            one = _natural(
                 w * gn, w * gu, w * gw, z * gs, z * gp, z * gq, v * a, v * ut, v * uw, y * us, y * up, y * uq,
                 mu0 * w if mu0 < 0.0 else mu0, sigma * z * v, rho * z * v,
             )  # fmt: skip
@@ -122,9 +123,14 @@ def measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, parti
             rr1 += _squares(rn, ru, rw, rs, rp, rq, 1.0, 1.0)
             gg1 += _squares(gn, gu, gw, gs, gp, gq, 1.0, 1.0)
             uu1 += _squares(un, ut, uw, us, up, uq, 1.0, 1.0)
-            rr += _squares(rn, ru, rw, rs, rp, rq, v * v, y * y)
+            r2 = _squares(rn, ru, rw, rs, rp, rq, v * v, y * y)
+            u2 = _squares(un, ut, uw, us, up, uq, v * v, y * y)
+            nat += one
+            rr += r2
             gg += _squares(gn, gu, gw, gs, gp, gq, w * w, z * z)
-            uu += _squares(un, ut, uw, us, up, uq, v * v, y * y)
+            uu += u2
+            local = max(local, local_error(one, r2, u2, w, speed))
+            most = max(most, w * w * one)
             d = 0.0
             if mu0 >= 0.0:
                 d = max(0.0, (0.0 if coulomb else slide) - un)
@@ -140,6 +146,7 @@ def measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, parti
         partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
         partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
         partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
+        partial[block, 15], partial[block, 16] = local, most
 
 
 @loop

@@ -204,27 +204,64 @@ def free_frozen_rows(count, diagonal, bias):
 
 
 @loop
-def warm_start(count, uid, body_a, body_b, feature, frame, old_a, old_b, old_feature, old_impulse, x):
-    """Impulses of the same contacts a step ago, in the new frames (both tables are sorted by key). Returns the hits."""
-    k, hits = 0, 0
+def match_contacts(count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
+    """Where each contact stood in the table of a step ago (both tables are sorted by key).
+
+    k: the same contact; -2 - k: a contact of the same two bodies that is gone, the first not yet taken (a point that
+    has only changed its name, most of the time); -1: none. Returns how many are the same.
+    """
+    k, hits, c = 0, 0, 0
     old = old_a.size
-    for c in range(count):
-        a, b, f = uid[body_a[c]], uid[body_b[c]], feature[c]
-        while k < old and (
-            old_a[k] < a or (old_a[k] == a and (old_b[k] < b or (old_b[k] == b and old_feature[k] < f)))
-        ):
+    while c < count:
+        a, b = uid[body_a[c]], uid[body_b[c]]
+        end = c
+        while end < count and uid[body_a[end]] == a and uid[body_b[end]] == b:
+            end += 1
+        while k < old and (old_a[k] < a or (old_a[k] == a and old_b[k] < b)):
             k += 1
-        if k < old and old_a[k] == a and old_b[k] == b and old_feature[k] == f:
-            for row in range(3):
-                x[row, c] = (
-                    frame[3 * row, c] * old_impulse[0, k]
-                    + frame[3 * row + 1, c] * old_impulse[1, k]
-                    + frame[3 * row + 2, c] * old_impulse[2, k]
-                )
-            hits += 1
-        else:
-            x[0, c], x[1, c], x[2, c] = 0.0, 0.0, 0.0
+        first, i = k, k
+        while k < old and old_a[k] == a and old_b[k] == b:
+            k += 1
+        for e in range(c, end):
+            while i < k and old_feature[i] < feature[e]:
+                i += 1
+            found[e] = -1
+            if i < k and old_feature[i] == feature[e]:
+                found[e] = i
+                hits += 1
+        i, known = first, c  # the old contacts that nobody is, in order
+        for e in range(c, end):
+            if found[e] >= 0:
+                continue
+            while i < k:
+                while known < end and (found[known] < 0 or found[known] < i):
+                    known += 1
+                if known == end or found[known] != i:
+                    break
+                i += 1
+            if i < k:
+                found[e] = -2 - i
+                i += 1
+        c = end
     return hits
+
+
+@loop
+def recall(count, found, kin, frame, column, out):
+    """World vectors that contacts remembered, in their frames of now; zero for new contacts. kin: a contact that is new
+    takes that of one of its pair which is gone."""
+    for c in range(count):
+        k = found[c]
+        if k < -1 and kin:
+            k = -2 - k
+        for row in range(3):
+            out[row, c] = 0.0
+            if k >= 0:
+                out[row, c] = (
+                    frame[3 * row, c] * column[0, k]
+                    + frame[3 * row + 1, c] * column[1, k]
+                    + frame[3 * row + 2, c] * column[2, k]
+                )
 
 
 @loop
