@@ -207,18 +207,20 @@ def test_with_other_steps(name, dt):
 # ---------------------------------------------------------------------- sharp edge on sharp edge
 
 
+THICK, WIDE, TALL = 0.002, 0.06, 0.1
+
+
 def house_of_cards(lean, friction, turn=0.0, swapped=False):
     """Two cards that lean on each other, edge exactly on edge, `lean` [rad] from the vertical."""
-    thick, wide, tall = 0.002, 0.06, 0.1
     c, s = np.cos(lean), np.sin(lean)
     scene = tb.SceneBuilder()
     paper = scene.add_material(tb.Material(friction=friction))
     scene.add_static(tb.HalfSpace(), material=paper)
     world = rotation.from_axis_angle((0, 0, 1), turn)
     for side in (1, -1) if swapped else (-1, 1):
-        place = np.array([side * (thick * c + tall * s) / 2, 0, (thick * s + tall * c) / 2])
+        place = np.array([side * (THICK * c + TALL * s) / 2, 0, (THICK * s + TALL * c) / 2])
         q = rotation.multiply(world, rotation.from_axis_angle((0, 1, 0), -side * lean))
-        card = tb.Box((thick, wide, tall))
+        card = tb.Box((THICK, WIDE, TALL))
         scene.add_body(card, density=1000.0, position=rotation.rotate(world, place), orientation=q, material=paper)
     return tb.Simulation(scene.build(), options=tb.StepOptions(dt=DT), solver=tb.SolverAPGD(tolerance=1e-10))
 
@@ -226,10 +228,10 @@ def house_of_cards(lean, friction, turn=0.0, swapped=False):
 @pytest.mark.parametrize("degrees", [15, 30, 40])
 @pytest.mark.parametrize("turn, swapped", [(0.0, False), (0.7, True)])
 def test_a_house_of_two_cards_stands_as_long_as_its_feet_hold(degrees, turn, swapped):
-    """The feet carry the thrust tan(lean) / 2 of a card's weight. Friction between that and tan(lean) would not hold a
-    top whose normal is one card's face: then the house fell."""
+    """The feet carry the thrust (tan(lean) - thick / tall) / 2 of a card's weight. Friction between that and tan(lean)
+    would not hold a top whose normal is one card's face: then the house fell."""
     lean = np.deg2rad(degrees)
-    thrust = np.tan(lean) / 2
+    thrust = (np.tan(lean) - THICK / TALL) / 2
     sim = house_of_cards(lean, 1.1 * thrust, turn, swapped)
     before = sim.positions()
     sim.run(until=2.0)
