@@ -142,7 +142,7 @@ def step(model: Model, state: State, options: StepOptions, *, solver: Solver, wo
             recovery,
             work.before,
             state.memory,
-            rest=not moreau,
+            rest=options.leave_gaps and not moreau,
         )
         if moreau:
             hold_in_velocity(contacts, problem, work.before, work.free, h)
