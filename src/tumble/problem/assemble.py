@@ -23,8 +23,6 @@ SHARE = 1e-4
 """And within this part of the smaller shape at most."""
 GENTLE = 0.2
 """Part of an overlap beyond the band that a step takes back."""
-SINK = 0.02
-"""Part of a gap within the band that a step closes where force was carried."""
 SMALL_MOTION = 1e-6
 """In a step contacts that move by less than this part of the smallest shape count as moving so far (without gravity
 there is no other measure)."""
@@ -185,7 +183,7 @@ class Rows:
             return 0.0
         partial = self._scratch.setdefault("rest_shift", np.zeros(blocks(self._capacity)))
         self._backend.rest_gaps(
-            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, band, SHARE, GENTLE, SINK, partial,
+            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, band, SHARE, GENTLE, partial,
             self._gap,
         )  # fmt: skip
         return float(partial[: blocks(n)].max())

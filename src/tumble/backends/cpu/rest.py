@@ -7,17 +7,16 @@ from ..base import BLOCK
 
 
 @formula
-def rest_gap(gap, band, carries, part, sink):
-    """The gap that a step is to close. An overlap within the band is left as it is, of more `part` is taken back. A
-    contact that carried force closes `sink` of its gap within the band, so little that it does not chase noise and
-    still does not hover for ever; a new one closes all of it."""
+def rest_gap(gap, band, carries, part):
+    """The gap that a step is to close. A contact that carried force keeps its gap within the band, one that did not
+    closes all of it. An overlap within the band is left, of more `part` is taken back."""
     if gap >= 0.0:
-        return gap - (1.0 - sink) * min(gap, band) if carries else gap
+        return max(0.0, gap - band) if carries else gap
     return part * (gap + band) if gap < -band else 0.0
 
 
 @parallel_loop
-def rest_gaps(count, gap, size, pair, firm, found, impulse, step, share, part, sink, partial, out):
+def rest_gaps(count, gap, size, pair, firm, found, impulse, step, share, part, partial, out):
     """`rest_gap` of all contacts [m]. found: their places among the remembered impulses (3, k), see `match_contacts`.
 
     The band is `step` [m] and at most `share` of the smaller shape; none for pairs that are not `firm`. partial
@@ -30,7 +29,7 @@ def rest_gaps(count, gap, size, pair, firm, found, impulse, step, share, part, s
             k = found[c] if found[c] >= -1 else -2 - found[c]
             carries = k >= 0 and (impulse[0, k] != 0.0 or impulse[1, k] != 0.0 or impulse[2, k] != 0.0)
             band = min(step, share * size[c]) if firm[pair[c]] else 0.0
-            out[c] = rest_gap(gap[c], band, carries, part, sink) if band > 0.0 else gap[c]
+            out[c] = rest_gap(gap[c], band, carries, part) if band > 0.0 else gap[c]
             if gap[c] > -band:
                 largest = max(largest, abs(gap[c] - out[c]))
             else:  # the slow return from deeper is the rule of recovery, as its highest speed is
