@@ -33,6 +33,9 @@ class StepOptions:
     """Overlaps are removed at this speed at most [m/s].
     None: the speed that lifts the smaller shape by a hundredth of its size under the scene's gravity (9.81 m/s^2 where
     there is none)."""
+    leave_gaps: bool = True
+    """Leave the gaps of contacts at rest within a tenth of g h^2 as they are (`docs/rest.md`). False: close every gap
+    in every step; a pile then chases the noise of its own positions."""
     warm_start: bool = True
     """Start every solve from the previous impulses of the same contacts."""
     unique_forces: bool = False
@@ -56,6 +59,16 @@ class StepOptions:
             checks.number(where + "margin", self.margin, at_least=0.0, unit="m")
         if self.recovery_speed is not None:
             checks.number(where + "recovery_speed", self.recovery_speed, at_least=0.0, unit="m/s")
+        checks.flag(where + "leave_gaps", self.leave_gaps)
+        if not self.leave_gaps and self.integrator == Integrator.MOREAU:
+            raise OptionsError(
+                message(
+                    where + "leave_gaps",
+                    "belongs to integrator 'euler'",
+                    self.leave_gaps,
+                    "Leave it out: 'moreau' holds contacts in velocity and closes no gap.",
+                )
+            )
         checks.flag(where + "warm_start", self.warm_start)
         checks.flag(where + "unique_forces", self.unique_forces)
         checks.number(where + "speed_limit", self.speed_limit, above=0.0, unit="m/s")

@@ -29,6 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "convergence",
         "solver-scaling",
         "pressure",
+        "rest",
         "particle",
         "painleve",
         "hopper",

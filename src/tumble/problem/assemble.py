@@ -183,8 +183,9 @@ class Rows:
             return 0.0
         partial = self._scratch.setdefault("rest_shift", np.zeros(blocks(self._capacity)))
         self._backend.rest_gaps(
-            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, band, SHARE, GENTLE, partial, self._gap
-        )
+            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, band, SHARE, GENTLE, partial,
+            self._gap,
+        )  # fmt: skip
         return float(partial[: blocks(n)].max())
 
     def _mean_motion(self, arrays: ContactArrays, velocity: np.ndarray) -> float:

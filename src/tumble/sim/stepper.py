@@ -145,7 +145,7 @@ def step(
             recovery,
             work.before,
             state.memory,
-            rest=not moreau,
+            rest=options.leave_gaps and not moreau,
         )
         if moreau:
             hold_in_velocity(contacts, problem, work.free, h)

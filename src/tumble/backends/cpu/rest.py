@@ -8,11 +8,10 @@ from ..base import BLOCK
 
 @formula
 def rest_gap(gap, band, carries, part):
-    """The gap without what lies in the band: a contact that carries force neither falls nor is lifted within it, one
-    that does not may close its gap as ever. Of an overlap beyond the band `part` is taken back."""
-    above = band if carries else 0.0
-    if gap > above:
-        return gap - above
+    """The gap that a step is to close. A contact that carried force keeps its gap within the band, one that did not
+    closes all of it. An overlap within the band is left, of more `part` is taken back."""
+    if gap >= 0.0:
+        return max(0.0, gap - band) if carries else gap
     return part * (gap + band) if gap < -band else 0.0
 
 
@@ -30,7 +29,9 @@ def rest_gaps(count, gap, size, pair, firm, found, impulse, step, share, part, p
             k = found[c] if found[c] >= -1 else -2 - found[c]
             carries = k >= 0 and (impulse[0, k] != 0.0 or impulse[1, k] != 0.0 or impulse[2, k] != 0.0)
             band = min(step, share * size[c]) if firm[pair[c]] else 0.0
-            out[c] = rest_gap(gap[c], band, carries, part if band > 0.0 else 1.0)
-            shift = gap[c] - rest_gap(gap[c], band, carries, 1.0)
-            largest = max(largest, abs(shift))
+            out[c] = rest_gap(gap[c], band, carries, part) if band > 0.0 else gap[c]
+            if gap[c] > -band:
+                largest = max(largest, abs(gap[c] - out[c]))
+            else:  # the slow return from deeper is the rule of recovery, as its highest speed is
+                largest = max(largest, band)
         partial[block] = largest
