@@ -395,7 +395,7 @@ def table():
         bad = {
             "tolerance": (NAN, INF, -1, "1", True),
             "max_iterations": (0, -1, 1.5, "3", True, NAN),
-            "stop": ("natural", None),
+            "stop": ("natural", 7),
             "scaling": ("scaler", None),
             "check_every": NOT_COUNTS,
             "damping": (0, -1, NAN, "1"),

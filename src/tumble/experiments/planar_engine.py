@@ -61,7 +61,7 @@ def simulate(
     )
     sim = tb.Simulation(
         scene.build(),
-        options=tb.StepOptions(dt=dt, law=law, margin=FAR, recovery_speed=1e3),
+        options=tb.StepOptions(dt=dt, law=law, leave_gaps=False, margin=FAR, recovery_speed=1e3),
         solver=tb.SolverAPGD(tolerance=tolerance, max_iterations=100_000),
     )
     out, missed = [np.array(q, float)], 0

@@ -16,6 +16,8 @@ from .operators import ArticulatedOperator, ContactOperator, DelassusOperator, R
 
 __all__ = ["ContactTable", "Rows"]
 
+NOISE, NOISE_OF_LARGEST = 1e-6, 1e-9
+"""Parts of the lightest body's weight and of the largest impulse of the last step; below, a contact carried none."""
 BAND = 0.1
 """Gaps of contacts at rest are left as they are within this part of g h^2, what gravity moves in a step: the scheme
 itself knows them to O(h^2) only."""
@@ -61,6 +63,8 @@ class Rows:
         self._gravity = self._fall or 9.81
         sizes = model.shape_smallest[np.isfinite(model.shape_smallest)]
         self._smallest = float(sizes.min()) if sizes.size else 0.0
+        heavy = model.body_mass[model.body_mass > 0.0]
+        self._lightest = float(heavy.min()) if heavy.size else 0.0
         laws = model.pair_laws
         self._firm = ((laws.compliance == 0.0) & (laws.cohesion == 0.0)).ravel()
         """Pairs whose gap has no meaning of its own: neither a spring's stretch nor the range of cohesion"""
@@ -181,9 +185,12 @@ class Rows:
         if n == 0 or band == 0.0:
             self._gap[:n] = c.gap[:n]
             return 0.0
+        # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
+        largest = float(np.abs(memory.impulse).max(initial=0.0))
+        least = max(NOISE * self._lightest * self._fall * h, NOISE_OF_LARGEST * largest)
         partial = self._scratch.setdefault("rest_shift", np.zeros(blocks(self._capacity)))
         self._backend.rest_gaps(
-            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, band, SHARE, GENTLE, partial,
+            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, least, band, SHARE, GENTLE, partial,
             self._gap,
         )  # fmt: skip
         return float(partial[: blocks(n)].max())

@@ -32,7 +32,7 @@ FACTORISE = 5000
 """No matrix is factorised above so many contacts (jointed bodies: a fifth of that, their matrix is dense)."""
 STEP_LIMIT = 200
 """In a simulation other methods than APGD are tried up to so many contacts only: a run should not stand still."""
-AIMS = ((1e-6, 100, 0), (1e-5, 400, 1_000_000))
+AIMS = ((1e-8, 0, 20_000), (1e-6, 100, 0), (1e-5, 400, 1_000_000))
 """In a simulation iterations go beyond the tolerance while they are cheap: (part of g h that no contact errs by more,
 iterations, iterations times contacts). Small scenes become exact, and piles come to rest: errors that a step leaves are
 gaps and speeds that the next one has to deal with."""

@@ -16,8 +16,9 @@ def rest_gap(gap, band, carries, part):
 
 
 @parallel_loop
-def rest_gaps(count, gap, size, pair, firm, found, impulse, step, share, part, partial, out):
+def rest_gaps(count, gap, size, pair, firm, found, impulse, least, step, share, part, partial, out):
     """`rest_gap` of all contacts [m]. found: their places among the remembered impulses (3, k), see `match_contacts`.
+    Those beyond `least` [N s] carried force.
 
     The band is `step` [m] and at most `share` of the smaller shape; none for pairs that are not `firm`. partial
     (blocks,): the largest shift of a gap within the band [m].
@@ -27,7 +28,8 @@ def rest_gaps(count, gap, size, pair, firm, found, impulse, step, share, part, p
         for item in range(block_length(block, count)):
             c = item_index(block, item)
             k = found[c] if found[c] >= -1 else -2 - found[c]
-            carries = k >= 0 and (impulse[0, k] != 0.0 or impulse[1, k] != 0.0 or impulse[2, k] != 0.0)
+            x, y, z = (impulse[0, k], impulse[1, k], impulse[2, k]) if k >= 0 else (0.0, 0.0, 0.0)
+            carries = x * x + y * y + z * z > least * least
             band = min(step, share * size[c]) if firm[pair[c]] else 0.0
             out[c] = rest_gap(gap[c], band, carries, part) if band > 0.0 else gap[c]
             if gap[c] > -band:
