@@ -277,3 +277,16 @@ def test_a_divided_step_tells_so_and_calls_everything_at_its_own_time():
     assert sim.joint_values()["hinge"] == pytest.approx(0.04, abs=1e-12)
     tried = np.unique(np.round(np.array(times) / 2e-3, 9))
     assert np.any(np.abs(tried - np.round(tried)) > 0.1)  # also between the steps
+
+
+# ---------------------------------------------------------------------- the experiments
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gyroscope", "mechanisms"])
+def test_the_experiments_meet_their_expectations(name, tmp_path):
+    from tumble.experiments import run_experiment
+
+    found = run_experiment(name, out=tmp_path, quick=True, progress=False, threads=1)
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert [key for key, value in found.items() if key.endswith("_ok") and not value] == []

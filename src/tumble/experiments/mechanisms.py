@@ -26,7 +26,7 @@ PROPORTIONS = ((1, 1, 1), (1, 1, 2), (1, 50, 50.5), (100, 100, 1), (1, 1.5, 2))
 class Settings(base.Settings):
     """Of `mechanisms`."""
 
-    dt: float = setting(1e-3, "time step", unit="s", above=0.0)
+    dt: float = setting(5e-4, "time step", unit="s", above=0.0)
     steps: int = setting(20000, "steps of every mechanism", quick=1000)
     spin: float = setting(20.0, "angular velocities at the start, about", unit="rad/s", above=0.0)
     seed: int = setting(0, "of the random bodies")

@@ -36,8 +36,8 @@ class Settings(BaseSettings):
     radius: float = setting(0.02, "of the spheres", unit="m", above=0.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
     dt: float = setting(2e-3, "time step", unit="s", above=0.0)
-    duration: float = setting(12.0, "simulated time", unit="s", quick=1.0, above=0.0)
-    drift: float = setting(10.0, "displacements are measured over this time at the end", unit="s", quick=0.4, above=0.0)
+    duration: float = setting(12.0, "simulated time", unit="s", quick=3.0, above=0.0)
+    drift: float = setting(10.0, "displacements are measured over this time at the end", unit="s", quick=1.0, above=0.0)
     seed: int = setting(1, "of the places at the start", at_least=0)
 
 
