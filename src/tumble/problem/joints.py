@@ -34,7 +34,7 @@ PROJECTED = 1e-13
 """Violation at which the projection ends [in sizes of the mechanism for lengths, rad for angles]."""
 CLOSED = 1e-9
 """Violation up to which joints count as closed, likewise."""
-STRAIN = 0.05
+STRAIN = 0.5
 """Work of ideal joints in a step beyond this part of a mechanism's kinetic energy: the step is too long."""
 HUGE = 1e30
 """Compliance of a row that does not count."""
