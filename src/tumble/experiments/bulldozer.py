@@ -242,6 +242,7 @@ def taken_over(model: tb.Model, machine: tb.State) -> tb.State:
         coordinate=copy.coordinate,
         row_impulse=copy.row_impulse,
         target=copy.target,
+        energy_owed=copy.energy_owed,
     )
 
 

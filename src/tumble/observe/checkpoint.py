@@ -17,11 +17,11 @@ __all__ = ["Attribute", "read_checkpoint", "replacing", "write_checkpoint"]
 
 Attribute = str | float | int
 FORMAT = "tumble checkpoint"
-VERSION = 3
-"""3: spins are those after the drift of a step. In files of versions 1 and 2 they are those of its kick, which the
-engine of then would have gone on from with another scheme; they are refused."""
+VERSION = 4
+"""4: spins are those after the drift of a step, velocities of jointed bodies lie along their joints. In files of
+versions 1 and 2 they are those of its kick, and version 3 does not know the energy that the drift owes: refused."""
 BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
-JOINT_ARRAYS = ("coordinate", "row_impulse", "target")
+JOINT_ARRAYS = ("coordinate", "row_impulse", "target", "energy_owed")
 FLOW_ARRAYS = ("presence", "flow")
 """Only in scenes that have emitters, sinks or measuring planes."""
 MEMORY_ARRAYS = ("uid_a", "uid_b", "feature", "impulse")

@@ -64,7 +64,12 @@ class JointSystem:
     @property
     def dropped(self) -> int:
         """Rows that depend on others."""
-        return int(self._dropped.sum()) if len(self._pattern.cluster) > 1 else 0
+        return int(self.dropped_in.sum())
+
+    @property
+    def dropped_in(self) -> np.ndarray:
+        """(clusters,) rows that depend on others."""
+        return self._dropped[: len(self._pattern.cluster) - 1]
 
     def speeds(self, velocity: np.ndarray) -> np.ndarray:
         """G^T v (rows,) of velocities (n, 6)."""

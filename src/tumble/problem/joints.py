@@ -7,6 +7,7 @@ b = -target. Limits, motors with a maximum and joint friction are bounded rows o
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import ModuleType
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..kernels.joints import ANGLE
 from ..scene import rotation
 from ..scene.joint_model import Target
 from ..scene.model import Model, State
+from .drift_energy import DriftEnergy, common_motions, resisted_twists
 from .elimination import Pattern, row_bodies
 from .joint_system import JointSystem
 
@@ -34,8 +36,6 @@ PROJECTED = 1e-13
 """Violation at which the projection ends [in sizes of the mechanism for lengths, rad for angles]."""
 CLOSED = 1e-9
 """Violation up to which joints count as closed, likewise."""
-STRAIN = 0.5
-"""Work of ideal joints in a step beyond this part of a mechanism's kinetic energy: the step is too long."""
 HUGE = 1e30
 """Compliance of a row that does not count."""
 LIMIT_SLACK = 0.02
@@ -75,7 +75,9 @@ class Joints:
         self.impulse = np.zeros(self.count)
         """(r,) impulses of all rows in this step's kick [N s or N m s]"""
         self.end_impulse = np.zeros(self.count)
-        """(r,) impulses at the start and end of a step of Moreau's integrator"""
+        """(r,) impulses that belong to this step's kick: of Moreau's integrator those at its start and end, of Euler's
+        those at the end of the step before, at the same pose"""
+        self._symmetric, self._left = False, np.zeros(n)
         self._angles = np.flatnonzero(j.coord_kind == ANGLE)
         self._rigid = j.row_role[self.equality] == RowRole.RIGID
         self._trial_position = model.initial.position.copy()
@@ -132,6 +134,48 @@ class Joints:
         self.fighting: tuple[str, ...] = ()
         """Joints and motors that ask for different speeds of the same motion in this step"""
         self._dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
+        self.bodies = touched
+        """Bodies that joints touch"""
+        self._inverse_inertia = np.zeros((model.body_count, 6))
+        self._owed, self.strained = np.zeros(clusters), False
+        """Whether the last step was too long for the motion of ideal joints, see `DriftEnergy.keep`"""
+        self.energy = self._drift_energy()
+        self._freedoms = 6 * np.diff(self._cluster_body_start)
+        self._rigid_rows = np.array([self._rigid[a:b].sum() for a, b in pairwise(p.cluster)], int)
+
+    def _drift_energy(self) -> DriftEnergy:
+        """Kept where nothing is driven: by motors, or joints to bodies of prescribed motion."""
+        model, p = self._model, self._pattern
+        driven = self._speed_rows | (self._rigid & (self.model.row_motor[self.equality] >= 0))
+        kept, motions = [], []
+        for c, (first, end) in enumerate(pairwise(p.cluster)):
+            own = self._cluster_body[self._cluster_body_start[c] : self._cluster_body_start[c + 1]]
+            sides = np.unique(self._body[first:end])
+            moved = model.body_kind[sides[sides >= 0]] == BodyKind.KINEMATIC
+            kept.append(not (driven[first:end].any() or moved.any() or model.body_locked[own].any()))
+            motions.append(common_motions(self._resisted(np.flatnonzero(self._rigid[first:end]) + first)))
+        return DriftEnergy(
+            model, self._backend, self._cluster_body_start, self._cluster_body, np.array(kept, bool), motions
+        )
+
+    def _resisted(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (k, 6) that vanish for twists of a whole cluster which its joints to unmoved bodies never resist."""
+        j, start, out = self.model, self._model.initial, [np.zeros((0, 6))]
+        for element in np.unique(j.row_element[self.equality[rows]]):
+            e = j.elements[element]
+            for side in range(2):
+                body = j.frame_body[e.frame, side]
+                if self._pattern.cluster_of[body] < 0:
+                    k, q = 2 * e.frame + side, start.orientation[body]
+                    place = start.position[body] + rotation.rotate(q, j.frame_position[k])
+                    axes = rotation.matrix(rotation.multiply(q, j.frame_orientation[k]))
+                    out.append(resisted_twists(e.kind, side, place, axes))
+        return np.concatenate(out)
+
+    @property
+    def cluster_count(self) -> int:
+        """Sets of bodies that are joined to each other."""
+        return len(self._pattern.cluster) - 1
 
     # ------------------------------------------------------------------ the present step
 
@@ -167,6 +211,9 @@ class Joints:
         self._set_equalities(g[self.equality], h, theta, kick.before)
         self.system.factor()
         self.impulse[:] = 0.0
+        self._symmetric = theta is not None
+        if not self._symmetric:
+            self.end_impulse[self.equality] = state.row_impulse[self.equality]
         self._start_position, self._start_orientation = kick.position.copy(), kick.orientation.copy()
         self._push_torques(h, inverse_inertia, free)
         rhs = self.system.speeds(free) + self._bias
@@ -391,13 +438,16 @@ class Joints:
         self.impulse[self.equality] -= self._reaction
         self.impulse[self.active] = bounded
 
-    def project(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> None:
-        """Change the new velocity (n, 6) so that the rigid rows hold exactly after the drift for `rest`.
-
-        Along M^-1 G of the kick, as SHAKE does: the change belongs to the impulses, and the energy stays.
-        """
+    def project(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> float:
+        """Change the new velocity (n, 6) so that the rigid rows hold exactly after the drift for `rest`; returns the
+        motors' work in it [J]. Along M^-1 G of the kick, as SHAKE does: the change belongs to the impulses."""
+        motor = self.model.row_motor[self.equality] >= 0
+        speed = self.system.speeds(velocity) if motor.any() else 0.0
         self._close(kick, velocity, rest, poses, np.iinfo(np.int64).max)
         self.impulse[self.equality] += self._closing.y
+        if not motor.any():
+            return 0.0
+        return float((0.5 * self._closing.y * (speed + self.system.speeds(velocity)))[motor].sum())
 
     def _close(
         self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple], rounds: int
@@ -430,33 +480,21 @@ class Joints:
         told = self.model.row_motor[self.equality] >= 0  # their targets may have moved since
         return float(before[self._rigid & ~told].max(initial=0.0)) <= CLOSED * self.size
 
-    def strained(self, kick: KickedArrays, free: np.ndarray, after: np.ndarray) -> bool:
-        """Whether ideal joints have done more work on a cluster than a step of the right length lets them.
+    # ------------------------------------------------------------------ the ends of a step
 
-        They should do none. Over a step it swings with h omega; where it is a good part of the kinetic energy the step
-        is too long for the motion, and may heat it. Velocities (n, 6): free, and after the kick.
-        """
-        ideal = self._rigid & (self.model.row_motor[self.equality] < 0)
-        if not ideal.any():
-            return False
-        speed = self.system.speeds(0.5 * (kick.before + after))
-        work = np.where(ideal, self.impulse[self.equality] * speed, 0.0)
-        body, model = self._cluster_body, self._model
-        linear = kick.before[body, :3] ** 2 + (free - kick.before)[body, :3] ** 2  # what rests has the forces' kick
-        twice = model.body_mass[body] * linear.sum(axis=1) + (kick.inertia[body] * kick.spin[body] ** 2).sum(axis=1)
-        starts = self._cluster_body_start
-        energy = np.array([0.5 * twice[starts[c] : starts[c + 1]].sum() for c in range(len(starts) - 1)])
-        first = self._pattern.cluster
-        done = np.array([work[first[c] : first[c + 1]].sum() for c in range(len(first) - 1)])
-        return bool(np.any(np.abs(done) > STRAIN * energy))
+    def inverse_inertia(self, state: State) -> np.ndarray:
+        """World inverse inertia (n, 6) at the present pose, of the bodies that joints touch."""
+        m = self._model
+        self._backend.turn_inertia(
+            self.bodies, self._dynamic[:, 0], m.body_inertia, m.body_locked, state.orientation, self._inverse_inertia
+        )
+        return self._inverse_inertia
 
-    # ------------------------------------------------------------------ Moreau's integrator: the ends of a step
-
-    def _at_end(self, state: State, inverse_inertia: np.ndarray, held: np.ndarray) -> JointSystem:
+    def _at_end(self, state: State, held: np.ndarray) -> JointSystem:
         """The equality rows at the state's own pose, with only those that are `held` (equalities,) in its factor."""
         system = self._end_system()
         self._coordinates(state.position, state.orientation, state.coordinate, self._trial_jacobian)
-        system.assemble(self._trial_jacobian, inverse_inertia)
+        system.assemble(self._trial_jacobian, self.inverse_inertia(state))
         system.compliance[:] = np.where(held, 0.0, HUGE)
         system.factor()
         return system
@@ -466,41 +504,52 @@ class Joints:
             self._ends = JointSystem(self._model, self._backend, self._pattern, self.equality, self._body)
         return self._ends
 
-    def begin(self, state: State, inverse_inertia: np.ndarray) -> JointSystem:
+    def begin(self, state: State) -> JointSystem:
         """The rows along which a step of Moreau's integrator is kicked at its start."""
-        return self._at_end(state, inverse_inertia, self._rigid | self._speed_rows)  # without a change of driven speeds
+        return self._at_end(state, self._rigid | self._speed_rows)  # without a change of driven speeds
 
     def miss(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> np.ndarray:
         """g (equalities,) of the rigid rows after a drift for `rest`; `self.drift` is the largest."""
         self._close(kick, velocity, rest, poses, 1)
         return self._closing.g.copy()
 
-    def hold(self, state: State, velocity: np.ndarray, inverse_inertia: np.ndarray, h: float) -> float:
-        """Change velocities (n, 6) at the end of a step so that rigid rows and driven speeds hold; returns the work.
+    def hold(self, state: State, velocity: np.ndarray, h: float, wanted: np.ndarray) -> tuple[float, float]:
+        """Change velocities (n, 6) at the end of a step so that rigid rows and driven speeds hold, and clusters whose
+        joints are ideal have the kinetic energies wanted (clusters,); returns the work of all rows, and of motors [J].
 
         The time and coordinates of the state must still be those of the step's start.
         """
         start, held = state.coordinate, self._rigid | self._speed_rows
-        system = self._at_end(state, inverse_inertia, held)
+        system = self._at_end(state, held)
         ahead = self.predicted(start, velocity, h, self._trial_jacobian)
         value = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
-        before = velocity.copy()
-        y = system.speeds(velocity)
-        for row in np.flatnonzero(held & (self.model.row_motor[self.equality] >= 0)):
-            motor = int(self.model.row_motor[self.equality[row]])
+        before, speed = self.energy.of(state.orientation, velocity), system.speeds(velocity)
+        y = speed.copy()
+        motor = self.model.row_motor[self.equality]
+        for row in np.flatnonzero(held & (motor >= 0)):
+            k = int(motor[row])
             c = self.model.row_coord[self.equality[row], 0]
             if self._speed_rows[row]:
-                y[row] -= self._targets[motor]
-            elif motor in self._told or not np.isnan(state.target[motor]):
+                y[row] -= self._targets[k]
+            elif k in self._told or not np.isnan(state.target[k]):
                 y[row] -= (value[c] - start[c]) / h  # nobody knows its derivative
             else:
-                y[row] -= self._target_speed(motor, state.time + h)
+                y[row] -= self._target_speed(k, state.time + h)
         y = np.where(held, -y, 0.0)
         system.solve(y)
         system.push(y, velocity)
-        self.end_impulse[self.equality] += y
-        mean = np.where(self._dynamic, 0.5 * (before + velocity), 0.0)
-        return float(y @ system.speeds(mean))
+        self._left = y
+        if self._symmetric:
+            self.end_impulse[self.equality] += y
+        self._owed, self.strained = state.energy_owed, False
+        if self.drift <= CLOSED * self.size and not self.fighting:
+            freedoms = self._freedoms - self._rigid_rows + system.dropped_in
+            self._owed, self.strained = self.energy.keep(
+                state.position, state.orientation, velocity, wanted, state.energy_owed, freedoms, h
+            )
+        gained = self.energy.of(state.orientation, velocity) - before
+        by_motors = 0.5 * y * (speed + system.speeds(velocity))
+        return float(gained.sum()), float(by_motors[motor >= 0].sum())
 
     def _target_speed(self, motor: int, time: float) -> float:
         """Speed of a motor's target, by differences where it is a function."""
@@ -525,6 +574,8 @@ class Joints:
         ahead = self.predicted(before, velocity, h, self._coord_jacobian)
         state.coordinate = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
         state.row_impulse = self.impulse.copy()
+        state.row_impulse[self.equality] = self._left
+        state.energy_owed = self._owed
 
     def work_done(self, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
         """Work on dynamic bodies over the step, with velocities (n, 6) before and after [J]: all rows, and motors."""
@@ -548,6 +599,12 @@ class Joints:
                     self._backend.row_speeds(body, jacobian, relative, speed)
                     by_motors += float(impulse[is_motor] @ speed[is_motor])
         return total, by_motors
+
+    def ideal_work(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(clusters,) work of the rigid rows that nothing drives in the kick, with velocities (n, 6) [J]."""
+        speed = self.system.speeds(0.5 * (before + after))
+        work = np.where(self._rigid & (self.model.row_motor[self.equality] < 0), self.impulse[self.equality] * speed, 0)
+        return np.array([work[first:end].sum() for first, end in pairwise(self._pattern.cluster)])
 
     def worst_joint(self) -> str:
         """Name of the joint that is open most after the last projection."""
@@ -602,23 +659,21 @@ class Joints:
 
     # ------------------------------------------------------------------ assembling
 
-    def close(self, state: State, inverse_inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def close(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """One Newton step towards g = 0 at the present pose: displacements (n, 6) and the violations g (r,).
 
         Springs and speeds do not count (their compliance is huge).
         """
         self._plain_targets(state, state.time)
-        return self._newton(state, inverse_inertia, self.system, self._coord_jacobian)
+        return self._newton(state, self.system, self._coord_jacobian)
 
-    def close_at_end(self, state: State, inverse_inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def close_at_end(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """The same at the end of a step, with its targets."""
-        return self._newton(state, inverse_inertia, self._end_system(), self._trial_jacobian)
+        return self._newton(state, self._end_system(), self._trial_jacobian)
 
-    def _newton(
-        self, state: State, inverse_inertia: np.ndarray, system: JointSystem, jacobian: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _newton(self, state: State, system: JointSystem, jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         g = self._violation(self.coordinates(state, jacobian))
-        system.assemble(jacobian, inverse_inertia)
+        system.assemble(jacobian, self.inverse_inertia(state))
         system.compliance[:] = np.where(self._rigid, 0.0, HUGE)
         system.factor()
         y = np.where(self._rigid, -g[self.equality], 0.0)

@@ -79,9 +79,11 @@ class State:
     coordinate: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(c,) coordinates of the joints [m or rad]; angles count whole turns"""
     row_impulse: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    """(r,) impulses of all joint rows in the last step [N s or N m s]"""
+    """(r,) impulses of bounded joint rows in the last step, of equalities those at its end [N s or N m s]"""
     target: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(m,) targets of motors set during the run, NaN where the model's counts"""
+    energy_owed: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """(clusters,) kinetic energy that the drift of jointed bodies took and has not given back yet [J]"""
     presence: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int8))
     """(n,) int8, `Presence`; empty in scenes without emitters and sinks, where all are present"""
     flow: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -100,6 +102,7 @@ class State:
             self.coordinate.copy(),
             self.row_impulse.copy(),
             self.target.copy(),
+            self.energy_owed.copy(),
             self.presence.copy(),
             self.flow.copy(),
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..backends.base import KickedArrays
-from ..enums import BodyKind, RowRole
+from ..enums import RowRole
 from ..errors import SceneError, TumbleWarning, message
 from ..problem.joints import Joints
 from ..scene import rotation
@@ -16,7 +16,7 @@ from ..scene.builder import motion_pose
 from ..scene.model import Model, State
 from ..scene.motion import Motion
 
-__all__ = ["Assembly", "assemble", "world_inverse_inertia"]
+__all__ = ["Assembly", "assemble"]
 
 ROUNDS = 60
 CLOSED = 1e-12
@@ -43,17 +43,17 @@ class Assembly:
     """Joints with a row that depends on those of others: harmless, their forces are then not unique"""
 
 
-def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inertia: np.ndarray) -> Assembly:
+def assemble(model: Model, joints: Joints, state: State, h: float) -> Assembly:
     """Move the bodies, lightest first, until all rigid rows hold; then the velocities likewise."""
     before_position, before_orientation = state.position.copy(), state.orientation.copy()
     state.coordinate = joints.coordinates(state, joints._coord_jacobian)
     state.row_impulse = np.zeros(joints.count)
+    state.energy_owed = np.zeros(joints.cluster_count)
     if len(state.target) != len(model.joints.motors):
         state.target = np.full(len(model.joints.motors), np.nan)
     worst, g = np.inf, np.zeros(0)
     for _ in range(ROUNDS):
-        world_inverse_inertia(model, state, inverse_inertia)
-        move, g = joints.close(state, inverse_inertia)
+        move, g = joints.close(state)
         new = float(np.abs(g).max(initial=0.0))
         if new <= CLOSED * joints.size or (0.9 * worst < new < 1e-10) or not np.isfinite(new):
             worst = new
@@ -79,7 +79,7 @@ def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inert
     if changed.max(initial=0.0) > 1e-13 * max(1.0, np.abs(old).max(initial=0.0)):
         state.velocity[:] = velocity[:, :3]
         state.spin[:] = rotation.rotate(rotation.conjugate(state.orientation), velocity[:, 3:])
-    _check_speeds(model, joints, state, h, inverse_inertia)
+    _check_speeds(model, joints, state, h)
     distance = np.linalg.norm(state.position - before_position, axis=1)
     cosine = np.abs(np.sum(state.orientation * before_orientation, axis=1)).clip(0.0, 1.0)
     body = int(np.argmax(distance))
@@ -102,24 +102,6 @@ def assemble(model: Model, joints: Joints, state: State, h: float, inverse_inert
             stacklevel=3,
         )
     return out
-
-
-def world_inverse_inertia(model: Model, state: State, out: np.ndarray) -> None:
-    """World inverse inertia (n, 6) at the present pose (locked axes do not turn)."""
-    m = rotation.matrix(state.orientation)
-    free = (model.body_kind == BodyKind.DYNAMIC) & ~np.any(model.body_locked[:, 3:], axis=1)
-    inverse = np.where(free[:, None], 1.0 / np.where(free[:, None], model.body_inertia, 1.0), 0.0)
-    full = np.einsum("nij,nj,nkj->nik", m, inverse, m)
-    for k, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
-        out[:, k] = full[:, i, j]
-    partly = np.flatnonzero((model.body_kind == BodyKind.DYNAMIC) & np.any(model.body_locked[:, 3:], axis=1))
-    for b in partly:
-        inertia = m[b] @ np.diag(model.body_inertia[b]) @ m[b].T
-        axes = np.flatnonzero(~model.body_locked[b, 3:])
-        tensor = np.zeros((3, 3))
-        if axes.size:
-            tensor[np.ix_(axes, axes)] = np.linalg.inv(inertia[np.ix_(axes, axes)])
-        out[b] = tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
 
 
 def _refuse(joints: Joints, g: np.ndarray, worst: float) -> None:
@@ -167,13 +149,13 @@ def _motion_velocity(model: Model, motion: Motion, body: int, time: float) -> np
     return np.concatenate([(r - p) / e, 2.0 * np.sign(turn[0]) * turn[1:] / e])
 
 
-def _check_speeds(model: Model, joints: Joints, state: State, h: float, inverse_inertia: np.ndarray) -> None:
+def _check_speeds(model: Model, joints: Joints, state: State, h: float) -> None:
     """Refuse motors and joints that prescribe different speeds for the same motion."""
     velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
     kick = KickedArrays(
         model.body_inertia, model.body_locked, state.position, state.orientation, np.zeros((0, 9)), state.spin, velocity
     )
-    joints.prepare(kick, state, h, inverse_inertia, velocity.copy(), controllers=False)
+    joints.prepare(kick, state, h, joints.inverse_inertia(state), velocity.copy(), controllers=False)
     joints.forget()
     scale = float(np.abs(joints._rhs).max(initial=0.0))
     bad = joints.contradictions(1e-6 * scale + 1e-9)

@@ -28,18 +28,20 @@ from ..problem.joints import CLOSED, PROJECTED
 from ..scene import rotation
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
-from .assembly import world_inverse_inertia
+from .mechanism import kicked, world_velocity
 
 if TYPE_CHECKING:
     from .stepper import Workspace
 
-__all__ = ["Middle", "correct_positions", "enter_middle", "hold_in_velocity", "leave_middle"]
+__all__ = ["Middle", "correct_positions", "enter_middle", "hold_in_velocity"]
 
 WORTH_REMOVING = 1e-5
 """Overlaps below this part of the smaller shape are left."""
 CORRECTION = SolverAPGD(tolerance=1e-2, max_iterations=200)
 ENTRIES = 40
 """Rounds at most for the joints' kick at the start; three are usual. The middle closes what they leave."""
+ERRATIC = 4
+"""Rounds without halving the violation after which a step that can be divided is."""
 STALLED = 8
 """Rounds without halving the violation after which nothing more is expected."""
 CLOSINGS = 6
@@ -54,8 +56,8 @@ class Middle:
         """As kicked at the start"""
         self.position, self.orientation, self.spin = np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3))
         """In the middle"""
-        self.inverse_inertia = np.zeros((n, 6))
-        """At the ends"""
+        self.energy = np.zeros(0)
+        """Of the clusters of jointed bodies at the start, less that in the middle before the kick [J]"""
 
 
 def enter_middle(
@@ -64,8 +66,8 @@ def enter_middle(
     """Drift to the middle on scratch and predict there; returns the bodies there and the work of the joints' kick at
     the start [J].
 
-    divisible: None where that kick is not found by rounds that each halve the violation. The step is then too long for
-    the motion: a solution that lies far off closes the joints, but it may be another one than that of a shorter step.
+    divisible: None where that kick is not found soon. The step is then too long for the motion: a solution that lies
+    far off closes the joints, but it may be another one than that of a shorter step.
     """
     if work.middle is None:
         work.middle = Middle(model.body_count)
@@ -76,9 +78,9 @@ def enter_middle(
     np.copyto(m.velocity, state.velocity)
     np.copyto(m.start_spin, state.spin)
     if joints is not None:
-        world_inverse_inertia(model, state, m.inverse_inertia)
-        start = joints.begin(state, m.inverse_inertia)
-        old = _world_velocity(state)
+        start = joints.begin(state)
+        old = np.zeros((model.body_count, 6))
+        old[joints.bodies] = world_velocity(state, joints.bodies)
         entry, best, stalled, mixer = np.zeros(len(start.body)), np.inf, 0, Anderson()
     for turn in range(ENTRIES):
         work.backend.drift_bodies(
@@ -92,7 +94,7 @@ def enter_middle(
         miss = joints.miss(kick, work.free, theta * h, work.next_pose)
         stalled = 0 if joints.drift <= 0.5 * best else stalled + 1
         best = min(best, joints.drift)
-        if divisible and stalled and best > CLOSED * joints.size:
+        if divisible and stalled > ERRATIC and best > CLOSED * joints.size:
             return None, 0.0
         rounding = joints.drift <= 100.0 * PROJECTED * joints.size and stalled > 0
         if joints.drift <= PROJECTED * joints.size or rounding or stalled > STALLED or turn == ENTRIES - 1:
@@ -103,37 +105,13 @@ def enter_middle(
         entry = mixer.next(image, miss)
         new = old.copy()
         start.push(entry, new)
-        _kicked(model, state, old, new, m.velocity, m.start_spin)
+        kicked(model, state, joints.bodies, (new - old)[joints.bodies], m.velocity, m.start_spin)
+    m.energy = joints.energy.of(state.orientation, old) - joints.energy.of(kick.orientation, kick.before)
     joints.end_impulse[joints.equality] = entry
     new = old.copy()
     start.push(entry, new)
     dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
     return kick, float(entry @ start.speeds(np.where(dynamic, 0.5 * (old + new), 0.0)))
-
-
-def leave_middle(model: Model, state: State, work: Workspace, h: float) -> float:
-    """The joints' kick at the end, after the drift; returns its work [J]."""
-    m, joints = work.middle, work.joints
-    world_inverse_inertia(model, state, m.inverse_inertia)
-    old = _world_velocity(state)
-    new = old.copy()
-    done = joints.hold(state, new, m.inverse_inertia, h)
-    _kicked(model, state, old, new, state.velocity, state.spin)
-    return done
-
-
-def _world_velocity(state: State) -> np.ndarray:
-    return np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
-
-
-def _kicked(
-    model: Model, state: State, old: np.ndarray, new: np.ndarray, velocity: np.ndarray, spin: np.ndarray
-) -> None:
-    """Velocities and spins of the dynamic bodies after a kick from old to new (n, 6) at the state's pose."""
-    moved = np.flatnonzero(np.any(new != old, axis=1) & (model.body_kind == BodyKind.DYNAMIC))
-    turn = rotation.rotate(rotation.conjugate(state.orientation[moved]), new[moved, 3:] - old[moved, 3:])
-    spin[moved] = state.spin[moved] + turn
-    velocity[moved] = new[moved, :3]
 
 
 def hold_in_velocity(contacts: Contacts, problem: ConeProblem, free: np.ndarray, h: float) -> None:
@@ -174,15 +152,14 @@ def correct_positions(
     state.position[dynamic] += h * push[dynamic, :3]
     state.orientation[dynamic] = rotation.turned(state.orientation[dynamic], h * push[dynamic, 3:])
     if work.joints is not None:
-        _close_again(model, state, work)
+        _close_again(state, work)
     return -float(np.sum(model.body_mass[dynamic, None] * model.gravity * (state.position[dynamic] - before)))
 
 
-def _close_again(model: Model, state: State, work: Workspace) -> None:
+def _close_again(state: State, work: Workspace) -> None:
     """Positions back onto the joints, which the correction obeyed to first order."""
     for _ in range(CLOSINGS):
-        world_inverse_inertia(model, state, work.middle.inverse_inertia)
-        move, g = work.joints.close_at_end(state, work.middle.inverse_inertia)
+        move, g = work.joints.close_at_end(state)
         if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * work.joints.size:
             return
         state.position += move[:, :3]

@@ -86,7 +86,7 @@ class Simulation:
 
     def _assemble(self) -> None:
         work = self._work
-        self.assembly = assemble(self.model, work.joints, self.state, self.options.dt, work.inverse_inertia)
+        self.assembly = assemble(self.model, work.joints, self.state, self.options.dt)
 
     def prepare(self) -> None:
         """Compile the kernels, or load them from the cache; the first step does it otherwise."""
@@ -379,13 +379,16 @@ class Simulation:
     def _check_joint_state(self, where: str, state: State) -> None:
         """A state must have the joints of the model."""
         j = self.model.joints
-        sizes = (j.coord_count, j.row_count, len(j.motors)) if self._work.joints is not None else (0, 0, 0)
-        found = (len(state.coordinate), len(state.row_impulse), len(state.target))
+        joints = self._work.joints
+        sizes = (0, 0, 0, 0)
+        if joints is not None:
+            sizes = (j.coord_count, j.row_count, len(j.motors), joints.cluster_count)
+        found = (len(state.coordinate), len(state.row_impulse), len(state.target), len(state.energy_owed))
         if found != sizes:
             raise OptionsError(
                 message(
                     where,
-                    f"must have {sizes[0]} joint coordinates, {sizes[1]} rows and {sizes[2]} motors",
+                    "must have {} joint coordinates, {} rows, {} motors and {} mechanisms".format(*sizes),
                     found,
                     "Use a state of the same scene.",
                 )
@@ -436,7 +439,7 @@ class Simulation:
             np.copyto(getattr(k, field), getattr(s, field))
         k.time, k.step, k.memory = s.time, s.step, s.memory
         k.coordinate, k.row_impulse, k.target = s.coordinate, s.row_impulse, s.target
-        k.presence, k.flow = s.presence, s.flow
+        k.energy_owed, k.presence, k.flow = s.energy_owed, s.presence, s.flow
 
     def _check(self, result: StepResult) -> None:
         report = result.report

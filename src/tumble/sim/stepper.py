@@ -32,7 +32,8 @@ from ..solve.base import LOCAL_TOLERANCE, Solution, Solver
 from ..solve.unique_forces import unique_solution
 from .flow import FlowStep
 from .laws import apply_laws, cohesion_reach, new_stretch
-from .moreau import Middle, correct_positions, enter_middle, hold_in_velocity, leave_middle
+from .mechanism import hold_joints, react
+from .moreau import Middle, correct_positions, enter_middle, hold_in_velocity
 from .report import StepReport
 from .restitution import guess_hits, rebounds
 
@@ -78,6 +79,8 @@ class Workspace:
         self.free = np.zeros((n, 6))
         self.velocity = np.zeros((n, 6))
         self.prescribed = np.zeros((n, 6))
+        self.held = np.zeros((n, 6))
+        """Velocities of jointed bodies at the end of the step"""
         self.force = np.zeros((n, 3))
         self.torque = np.zeros((n, 3))
         self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
@@ -165,22 +168,28 @@ def step(
         )  # fmt: skip
     with _Timer(seconds, "advance"):
         change = problem.operator.velocity(impulse)
-        work_joints = work_motors = 0.0
-        if work.joints is not None:
-            work_joints, work_motors = _joint_step(kick, contacts, problem, impulse, work, change, rest)
-            if divisible and (work.joints.open(state) or work.joints.strained(kick, work.free, work.velocity)):
-                return None
         work_normal, work_friction, work_recovery, work_driven = _contact_work(
             model, contacts, problem, impulse, work, change, h
         )
+        reaction = None
+        if work.joints is not None:
+            bounded = impulse[0, contacts.count : problem.count]
+            reaction = react(kick, bounded, work, change, h, rest, work.middle.energy if moreau else None)
+            if divisible and work.joints.open(state):
+                return None
         elastic = 0.0
         if stretch is not None:
             after = problem.vector("x_new")  # as `_contact_work` left it
+            if reaction is not None:
+                problem.operator.relative(work.velocity, after)
             elastic = new_stretch(model.pair_laws, contacts, impulse, shift, after, work.velocity, h, stretch)
         overlap = max(0.0, -float(contacts.gap[: contacts.count].min())) if contacts.count else 0.0
         if work.flow is not None:
             work.flow.begin(state)
         np.add(work.free, change, out=work.velocity)
+        kept = None
+        if divisible:
+            kept = (state.position.copy(), state.orientation.copy(), state.velocity.copy(), state.spin.copy())
         sums = backend.advance(
             model.body_kind,
             model.body_size,
@@ -208,13 +217,19 @@ def step(
         )
         for body, (position, orientation) in work.next_pose.items():
             state.position[body], state.orientation[body] = position, orientation
+        work_external, work_joints, work_motors = float(sums[4]), 0.0, 0.0
         lifted = left = 0.0
         if moreau:
             lifted = correct_positions(model, state, contacts, problem, work, options)
             work_recovery += lifted
-            if work.joints is not None:
-                left = leave_middle(model, state, work, h)
-                work_joints += entry + left
+        if work.joints is not None:
+            left, by_motors = hold_joints(model, state, work, h, reaction.wanted)
+            if divisible and work.joints.strained:
+                state.position, state.orientation, state.velocity, state.spin = kept
+                return None
+            work_joints = entry + reaction.work + left
+            work_motors = reaction.by_motors + by_motors
+            work_external -= reaction.crossed
         state.memory = work.rows.remember(contacts, impulse, stretch)
         if work.joints is not None:
             work.joints.finish(state, state.coordinate, work.velocity, h)
@@ -224,7 +239,7 @@ def step(
 
     r = solution.residuals
     kinetic, potential = float(sums[1]) + left, float(sums[3]) + lifted
-    works = work_normal + work_recovery + work_friction + work_driven + work_joints + float(sums[4])
+    works = work_normal + work_recovery + work_friction + work_driven + work_joints + work_external
     defect = kinetic + potential - sums[0] - sums[2] - works
     report = StepReport(
         step=state.step,
@@ -247,7 +262,7 @@ def step(
         work_normal=work_normal,
         work_recovery=work_recovery,
         work_friction=work_friction,
-        work_external=float(sums[4]),
+        work_external=work_external,
         work_driven=work_driven,
         work_joints=work_joints,
         motor_power=work_motors / h,
@@ -421,24 +436,6 @@ def _unshifted(solution: Solution, contacts: Contacts, shift: np.ndarray | None)
     impulse = solution.impulse.copy()
     impulse[0, : contacts.count] -= shift
     return impulse
-
-
-def _joint_step(
-    kick: KickedArrays,
-    contacts: Contacts,
-    problem: ConeProblem,
-    impulse: np.ndarray,
-    work: Workspace,
-    change: np.ndarray,
-    rest: float,
-) -> tuple[float, float]:
-    """Reactions of the joints and the projection onto them (into `change`); returns their work, and motors' [J]."""
-    joints = work.joints
-    joints.take_reactions(impulse[0, contacts.count : problem.count])
-    np.add(work.free, change, out=work.velocity)
-    joints.project(kick, work.velocity, rest, work.next_pose)
-    np.subtract(work.velocity, work.free, out=change)
-    return joints.work_done(work.before, work.velocity)
 
 
 def _contact_work(

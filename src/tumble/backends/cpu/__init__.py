@@ -30,6 +30,7 @@ from .joints import (
     solve_joints,
 )
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
+from .mechanisms import cluster_energies, keep_energy, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_contacts
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
@@ -93,6 +94,7 @@ __all__ = [
     "cast_rays",
     "cell_keys",
     "close_joints",
+    "cluster_energies",
     "contact_diagonal",
     "contact_product",
     "contact_work",
@@ -110,6 +112,7 @@ __all__ = [
     "forward_joints",
     "free_frozen_rows",
     "gather",
+    "keep_energy",
     "lay_down",
     "match_contacts",
     "matrix_diagonal",
@@ -131,6 +134,7 @@ __all__ = [
     "scale_rolling",
     "scale_turns",
     "turn_diagonal",
+    "turn_inertia",
     "unscale_rolling",
     "weigh_rolling",
     "recall",

@@ -1,0 +1,126 @@
+"""The drift of jointed bodies keeps their kinetic energy, as that of a free body does.
+
+SHAKE and RATTLE are symplectic: their energy swings by O(h^2) and comes back, as long as h is short against every
+motion of the mechanism. A light body on a long lever has moments in which it is not, whatever h omega is before and
+after, and each leaves its energy changed for good. Ideal joints do no work, so what a drift has changed of the kinetic
+energy (velocities along the joints before and after) is given back by scaling the inner motion: all but the motions
+that the cluster makes as one rigid body and its joints to the ground never resist, whose momenta are right already.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import ModuleType
+
+import numpy as np
+
+from ..enums import JointKind
+from ..scene.model import Model
+
+__all__ = ["DriftEnergy", "common_motions", "resisted_twists"]
+
+NONE = (("", ""), ("", ""))
+COMMON = {
+    JointKind.SPHERICAL: (("", "xyz"), ("", "xyz")),
+    JointKind.REVOLUTE: (("", "z"), ("", "z")),
+    JointKind.PRISMATIC: (("z", ""), ("z", "")),
+    JointKind.CYLINDRICAL: (("z", "z"), ("z", "z")),
+    JointKind.UNIVERSAL: (("", "x"), ("", "y")),
+    JointKind.PLANAR: (("xy", "z"), ("xy", "z")),
+    JointKind.POINT_ON_PLANE: (("xy", "z"), ("", "xyz")),
+    JointKind.DISTANCE: (("", "xyz"), ("", "xyz")),
+}
+"""What everything on one side may do as one without changing what the joint holds, when a (first) or b is the unmoved
+side: slides along and turns about axes of the unmoved frame."""
+
+STRAIN = 0.1
+"""A drift that changes the kinetic energy by more than this part is too long for the motion."""
+
+
+class DriftEnergy:
+    """Of the clusters of jointed bodies: start (clusters + 1,) into body; kept (clusters,): those whose joints are
+    ideal; motions: of each cluster the common ones (t, 6), see `common_motions`."""
+
+    def __init__(
+        self,
+        model: Model,
+        backend: ModuleType,
+        start: np.ndarray,
+        body: np.ndarray,
+        kept: np.ndarray,
+        motions: list[np.ndarray],
+    ) -> None:
+        self._model, self._backend = model, backend
+        self._start, self._body, self._kept = start, body, kept
+        self._twist = np.concatenate([*motions, np.zeros((0, 6))])
+        self._twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
+        own = [model.body_mass[body[first:end]].sum() for first, end in pairwise(start)]
+        self._fall = 0.5 * float(model.gravity @ model.gravity) * np.array(own)
+        """(clusters,) energy of a fall from rest over the square of its time"""
+        self._inner, self._common = np.zeros((len(body), 6)), np.zeros((6, len(body), 6))
+
+    def of(self, orientation: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+        """(clusters,) kinetic energies with velocities (n, 6) in world axes [J]."""
+        m, out = self._model, np.zeros(len(self._start) - 1)
+        self._backend.cluster_energies(self._start, self._body, m.body_mass, m.body_inertia, orientation, velocity, out)
+        return out
+
+    def keep(
+        self,
+        position: np.ndarray,
+        orientation: np.ndarray,
+        velocity: np.ndarray,
+        wanted: np.ndarray,
+        owed: np.ndarray,
+        freedoms: np.ndarray,
+        h: float,
+    ) -> tuple[np.ndarray, bool]:
+        """Change velocities (n, 6), which obey the joints and will still, to the energies wanted (clusters,) [J].
+
+        owed (clusters,) [J]: what could not be given back before. Clusters whose freedoms (clusters,) are all common
+        motions move as a rigid body: they have no inner motion, and the drift, symplectic, keeps their energy to what
+        swings with it. Returns what is owed now, and whether the step h was too long for the motion. Rest is what
+        gravity gives in a step.
+        """
+        m, before, owed = self._model, self.of(orientation, velocity), owed.copy()
+        kept = self._kept & (freedoms > np.diff(self._twist_start))
+        rest = self._fall * h * h
+        self._backend.keep_energy(
+            self._start, self._body, kept, self._twist_start, self._twist, m.body_mass, m.body_inertia, position,
+            orientation, wanted, rest, owed, velocity, self._inner, self._common,
+        )  # fmt: skip
+        return owed, bool(np.any(self._kept & (np.abs(before - wanted) > STRAIN * (wanted + rest))))
+
+
+def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Rows (k, 6) that vanish for the twists in `COMMON` of a joint whose side `side` is an unmoved frame at a place,
+    with axes (3, 3) as columns. Of anything else than a joint: all."""
+    slides, turns = COMMON.get(kind, NONE)[side]
+    rows = [(*e, *np.cross(place, e)) for name, e in zip("xyz", axes.T) if name not in slides]
+    rows += [(0.0, 0.0, 0.0, *e) for name, e in zip("xyz", axes.T) if name not in turns]
+    return np.array(rows).reshape(-1, 6)
+
+
+def common_motions(resisted: np.ndarray) -> np.ndarray:
+    """Twists (t, 6) (linear, angular about the origin) for which all rows `resisted` (r, 6) vanish.
+
+    By elimination with complete pivots, so that the numbers do not depend on a linear algebra library.
+    """
+    left, free, taken = resisted.copy(), list(range(6)), []
+    least = 1e-9 * np.abs(left).max(initial=0.0)
+    while len(left) and free:
+        row, column = np.unravel_index(int(np.argmax(np.abs(left[:, free]))), (len(left), len(free)))
+        column = free[column]
+        if np.abs(left[row, column]) <= least:
+            break
+        pivot = left[row] / left[row, column]
+        taken = [(c, p - p[column] * pivot) for c, p in taken] + [(column, pivot)]
+        left = np.delete(left, row, axis=0)
+        left = left - left[:, [column]] * pivot
+        free.remove(column)
+    out = np.zeros((len(free), 6))
+    for k, column in enumerate(free):
+        out[k, column] = 1.0
+        for c, p in taken:
+            out[k, c] = -p[column]
+    return out
