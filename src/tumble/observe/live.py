@@ -4,7 +4,7 @@ HDF5's mode for one writer and many readers (SWMR) writes in such an order that 
 call. What stands in the way is the superblock, the first 48 bytes: it says that somebody writes, which makes other
 programs refuse the file, and where the file ends. HDF5 writes it when a file is opened, switched to SWMR and closed,
 and not between if datasets are flushed one by one. So a file is opened under a temporary name, gets a superblock of
-ours, and only then its own name; as it grows we write the superblock, in one call; and it is never closed: HDF5's
+ours, and only then its own name; before it grows we write the superblock, in one call; and it is never closed: HDF5's
 descriptor is turned away from it, so that what HDF5 writes in closing (or cannot write, on a full disk) goes nowhere.
 
 Metadata lie within pages of 4096 bytes (`PAGED`), so that even a kill in the middle of a system call leaves the old or
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ FORMAT_BOUNDS = ("v110", "v110")
 PAGED = {"fs_strategy": "page", "fs_page_size": 4096}
 SIZE, FLAGS, END, CHECKSUM = 48, 11, slice(28, 36), slice(44, 48)
 """Of a superblock of version 3."""
+SPARE = 2**20
+"""Bytes of the hole at the end of a file that is being written."""
 HEAD = 2**16
 """What HDF5 may read again in closing: the superblock and its extension."""
 
@@ -57,16 +60,29 @@ class LiveFile:
     def start(self) -> None:
         """From here on no dataset can be made, and every write leaves a file that can be read."""
         self.h5.swmr_mode = True
-        self.settle()
+        self._set_end(self._used)
 
-    def settle(self) -> None:
-        """Write where the file ends, and that nobody need be afraid of it. To be called after data were flushed and
-        before they are counted."""
+    @property
+    def _used(self) -> int:
+        """Bytes up to which HDF5 has placed something, or may have."""
+        return int(self.h5.id.get_filesize())
+
+    def make_room(self, size: int) -> None:
+        """To be called before so many bytes are written: lets the file end behind them, as a hole that takes no room on
+        the disk, so that no index ever points beyond the end that the superblock tells."""
+        needed = self._used + size
+        if needed > self._end:
+            os.ftruncate(self._handle, needed + SPARE)
+            self._set_end(needed + SPARE)
+
+    def _set_end(self, end: int) -> None:
+        """Write a superblock that says where the file ends, and that nobody writes it."""
         head = bytearray(os.pread(self._handle, SIZE, 0))
         head[FLAGS] = 0
-        head[END] = struct.pack("<Q", os.fstat(self._handle).st_size)
+        head[END] = struct.pack("<Q", end)
         head[CHECKSUM] = struct.pack("<I", lookup3(bytes(head[:44])))
         os.pwrite(self._handle, head, 0)
+        self._end = end
 
     def sync(self) -> None:
         """Wait until all is on the disk."""
@@ -95,6 +111,7 @@ class LiveFile:
         """Let go of the file as it stands; a file without a name is removed. Again does nothing."""
         if not self.h5:
             return
+        self._trim()
         with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else _memory() as nowhere:
             nowhere.write(os.pread(self._handle, HEAD, 0))
             nowhere.flush()
@@ -102,6 +119,13 @@ class LiveFile:
         self.h5.close()
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
+
+    def _trim(self) -> None:
+        """Take the hole at the end away."""
+        end = min(self._used, os.fstat(self._handle).st_size)
+        with suppress(OSError):
+            self._set_end(end)
+            os.ftruncate(self._handle, end)
 
 
 def _memory() -> Any:

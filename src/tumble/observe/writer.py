@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import weakref
 from collections import deque
@@ -26,6 +27,8 @@ __all__ = ["TrajectoryWriter"]
 
 BLOCK = 2**26
 """Bytes copied at a time."""
+INDEX = 2**15
+"""Bytes by which the index of a dataset's chunks grows at most in a frame."""
 
 
 class TrajectoryWriter:
@@ -190,6 +193,7 @@ class TrajectoryWriter:
             "presence": state.presence,
         }
         with self._guard():
+            self._live.make_room(self._size(len(rows), len(contacts.get("gap", ()))))
             if self._contacts:
                 values["contact_end"] = self._extend(self._contacts, contacts, "contact_end")
             values["report_end"] = self._extend(self._steps, {"steps": rows}, "report_end")
@@ -197,7 +201,6 @@ class TrajectoryWriter:
                 dataset.resize(frame + 1, axis=0)
                 dataset[frame] = values[name]
                 dataset.flush()
-            self._live.settle()
             self._committed[0] = frame + 1
             self._committed.flush()
             self._count = frame + 1
@@ -205,6 +208,11 @@ class TrajectoryWriter:
             self._ends = {name: int(values[name]) for name in self._ends}
             if not self._live.published and self._count >= self._least:
                 self._live.publish(self.path)
+
+    def _size(self, reports: int, contacts: int) -> int:
+        """Bytes that a frame takes at most, with its indices."""
+        groups = ((self._frames, 1), (self._steps, reports), (self._contacts, contacts))
+        return sum(_growth(dataset, rows) for group, rows in groups for dataset in group.values())
 
     def _bodies(self, state: State) -> dict[str, np.ndarray]:
         """The fields of the recorded bodies."""
@@ -299,6 +307,15 @@ class TrajectoryWriter:
         except (OSError, RuntimeError) as cause:
             self._leave()
             raise unwritable(self.path, _with_number(cause)) from cause
+
+
+def _growth(dataset: Any, rows: int) -> int:
+    """Bytes that new rows of a dataset take at most, with the index of its chunks."""
+    chunk = dataset.chunks
+    chunks = -(-rows // chunk[0]) + 1
+    for length, part in zip(dataset.shape[1:], chunk[1:]):
+        chunks *= -(-length // part)
+    return chunks * (math.prod(chunk) * dataset.dtype.itemsize + 4096) + INDEX
 
 
 def _leave(live: LiveFile, lock: Lock, background: Background | None) -> None:
