@@ -35,7 +35,10 @@ dt = 2e-3
 until = 0.04
 save_every = 3
 """
-STEPS, NAMES = 20, ("open", "write", "pwrite", "copy_file_range", "ftruncate", "fsync", "rename", "unlink")
+STEPS, NAMES = (
+    20,
+    ("open", "write", "pwrite", "copy_file_range", "ftruncate", "fsync", "rename", "unlink", "posix_fallocate"),
+)
 MOST = 100000
 NEW = ("run", "scene.toml", "--out", "run.h5", "--contacts", "--threads", "1", "--quiet")
 RESUME = (*NEW[:4], "--threads", "1", "--quiet", "--resume")

@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KINDS 8
+#define KINDS 9
 static const char *const kinds[KINDS] = {
-    "open", "write", "pwrite", "copy_file_range", "ftruncate", "fsync", "rename", "unlink"};
+    "open", "write", "pwrite", "copy_file_range", "ftruncate", "fsync", "rename", "unlink", "posix_fallocate"};
 #define MOST 100000
 static unsigned char calls[MOST];
 static long count = 0, writes = 0, kill_at = 0, full_from = 0;
@@ -98,6 +98,10 @@ ssize_t pwrite(int handle, const void *data, size_t size, off_t at) { REAL(pwrit
 ssize_t pwrite64(int handle, const void *data, size_t size, off64_t at) { REAL(pwrite64); BY_HANDLE("pwrite", 1) return real(handle, data, size, at); }
 ssize_t copy_file_range(int from, off64_t *a, int handle, off64_t *b, size_t size, unsigned flags)
 { REAL(copy_file_range); BY_HANDLE("copy_file_range", 1) return real(from, a, handle, b, size, flags); }
+int posix_fallocate(int handle, off_t at, off_t size)
+{ REAL(posix_fallocate); char buffer[8192]; if (reached("posix_fallocate", path_of(handle, buffer, sizeof buffer), 1)) return ENOSPC; return real(handle, at, size); }
+int posix_fallocate64(int handle, off64_t at, off64_t size)
+{ REAL(posix_fallocate64); char buffer[8192]; if (reached("posix_fallocate", path_of(handle, buffer, sizeof buffer), 1)) return ENOSPC; return real(handle, at, size); }
 int ftruncate(int handle, off_t size) { REAL(ftruncate); BY_HANDLE("ftruncate", 0) return real(handle, size); }
 int ftruncate64(int handle, off64_t size) { REAL(ftruncate64); BY_HANDLE("ftruncate", 0) return real(handle, size); }
 int fsync(int handle) { REAL(fsync); BY_HANDLE("fsync", 0) return real(handle); }

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import FileError, message
 from ..scene.model import ContactMemory, State
 from .description import Description, from_text, to_text
-from .files import replacing
+from .files import made_in_memory, replacing
 
 __all__ = ["UNREADABLE", "Attribute", "Checkpoint", "read_checkpoint", "write_checkpoint"]
 
@@ -53,10 +53,8 @@ def write_checkpoint(
     pending: np.ndarray | None = None,
 ) -> None:
     """Write the state with its contact memory and a few named values; replaces the file in one stroke."""
-    import h5py
-
     arrays = _arrays(state)
-    with replacing(Path(path).resolve()) as temporary, h5py.File(temporary, "w", libver="latest") as file:
+    with replacing(Path(path).resolve()) as temporary, made_in_memory(temporary, libver="latest") as file:
         for name, array in arrays.items():
             file[name] = array
         file.attrs.update(

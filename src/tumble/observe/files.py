@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ..errors import FileError, message
 
@@ -15,7 +16,7 @@ try:
 except ImportError:  # where there is none, nothing is locked
     fcntl = None
 
-__all__ = ["Lock", "check_place", "replacing", "sync", "unwritable"]
+__all__ = ["Lock", "check_place", "made_in_memory", "replacing", "sync", "unwritable"]
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 """What file systems answer that know no locks."""
@@ -38,6 +39,19 @@ def check_place(path: Path) -> None:
             raise FileError(message(str(path), "must be a regular file", "another kind of file", remedy))
     except OSError as cause:
         raise unwritable(path, cause) from cause
+
+
+@contextlib.contextmanager
+def made_in_memory(path: Path, **options: Any) -> Iterator[Any]:
+    """A new HDF5 file that is written to the disk once it is complete: HDF5 never meets a disk that is full, which it
+    takes badly."""
+    import h5py
+
+    with h5py.File(path, "w", driver="core", backing_store=False, block_size=2**20, **options) as file:
+        yield file
+        file.flush()
+        image = file.id.get_file_image()
+    path.write_bytes(image)
 
 
 @contextlib.contextmanager

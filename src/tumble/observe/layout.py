@@ -30,6 +30,7 @@ from ..backends.base import Geometry
 from ..errors import FileError, message
 from ..scene.model import Model
 from .checkpoint import Attribute
+from .files import made_in_memory
 from .live import FORMAT_BOUNDS, PAGED
 
 __all__ = ["Plan", "StoredModel", "contact_columns", "create_file", "difference", "read_model"]
@@ -171,10 +172,8 @@ def create_file(
     path: Path, model: Model, plan: Plan, attributes: Mapping[str, Attribute], *, history: str, description: str
 ) -> None:
     """An empty trajectory with every dataset it will ever have."""
-    import h5py
-
     recorded = np.arange(model.body_count) if plan.bodies is None else plan.bodies
-    with h5py.File(path, "w", libver=FORMAT_BOUNDS, **PAGED) as file:
+    with made_in_memory(path, libver=FORMAT_BOUNDS, **PAGED) as file:
         file.attrs.update(attributes)
         file.attrs.update(format=FORMAT, format_version=VERSION, fields=json.dumps(plan.fields), part=0, parts=1)
         file["committed"] = np.zeros(1, np.int64)

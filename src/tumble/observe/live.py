@@ -31,7 +31,7 @@ PAGED = {"fs_strategy": "page", "fs_page_size": 4096}
 SIZE, FLAGS, END, CHECKSUM = 48, 11, slice(28, 36), slice(44, 48)
 """Of a superblock of version 3."""
 SPARE = 2**20
-"""Bytes of the hole at the end of a file that is being written."""
+"""Bytes of room beyond what the next frame needs."""
 HEAD = 2**16
 """What HDF5 may read again in closing: the superblock and its extension."""
 
@@ -59,8 +59,12 @@ class LiveFile:
 
     def start(self) -> None:
         """From here on no dataset can be made, and every write leaves a file that can be read."""
-        self.h5.swmr_mode = True
-        self._set_end(self._used)
+        try:
+            self.h5.swmr_mode = True
+            self._set_end(self._used)
+        except BaseException:
+            self.leave()
+            raise
 
     @property
     def _used(self) -> int:
@@ -68,11 +72,11 @@ class LiveFile:
         return int(self.h5.id.get_filesize())
 
     def make_room(self, size: int) -> None:
-        """To be called before so many bytes are written: lets the file end behind them, as a hole that takes no room on
-        the disk, so that no index ever points beyond the end that the superblock tells."""
+        """To be called before so many bytes are written: the file gets their room on the disk and ends behind it. A
+        disk that is full is met here and not by HDF5, and no index ever points beyond the end in the superblock."""
         needed = self._used + size
         if needed > self._end:
-            os.ftruncate(self._handle, needed + SPARE)
+            _reserve(self._handle, self._end, needed + SPARE - self._end)
             self._set_end(needed + SPARE)
 
     def _set_end(self, end: int) -> None:
@@ -116,16 +120,24 @@ class LiveFile:
             nowhere.write(os.pread(self._handle, HEAD, 0))
             nowhere.flush()
             os.dup2(nowhere.fileno(), self._handle, inheritable=False)
-        self.h5.close()
+        with suppress(RuntimeError, OSError):  # HDF5 is upset where it could not write, and holds nothing of ours
+            self.h5.close()
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
 
     def _trim(self) -> None:
-        """Take the hole at the end away."""
+        """Give the room at the end back."""
         end = min(self._used, os.fstat(self._handle).st_size)
         with suppress(OSError):
             self._set_end(end)
             os.ftruncate(self._handle, end)
+
+
+def _reserve(handle: int, start: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, start, size)
+    else:
+        os.ftruncate(handle, start + size)
 
 
 def _memory() -> Any:

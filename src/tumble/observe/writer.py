@@ -93,8 +93,8 @@ class TrajectoryWriter:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             self._lock.release()
-            if isinstance(cause, OSError):
-                raise unwritable(self.path, cause) from cause
+            if isinstance(cause, (OSError, RuntimeError)):
+                raise unwritable(self.path, _with_number(cause)) from cause
             raise
 
     def _start(self, temporary: Path, model: Model, *, least: int, background: bool) -> None:
