@@ -88,8 +88,11 @@ def open_recording(sim: Simulation, save: Save, *, resume: bool, accept_changes:
     if before is not None:
         before.writer.leave()
     sim.recording = _resumed(sim, save, accept_changes) if resume else _begun(sim, save)
+    forces = "contacts" in save.fields or len(sim.model.joints.elements)
     if not resume:
         sim.recording.frame(sim, last=True)
+    elif sim.state.step % save.every == 0 and not forces:
+        sim.recording.frame(sim)  # the one that a full disk had no room for; forces of that step are gone
     return sim.recording
 
 
