@@ -6,6 +6,7 @@ Commands import what they need when they run, so that `tumble --help` is quick.
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import sys
@@ -19,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from . import checks, interrupts
-from .errors import ExpectationError, FileError, OptionsError, TumbleError, TumbleWarning, message
+from .errors import ExpectationError, FileError, OptionsError, SceneError, TumbleError, TumbleWarning, message
 from .version import __version__
 
 __all__ = ["app", "main"]
@@ -123,7 +124,7 @@ def demo(
     from .demo import run_demo
     from .kernels import jit
 
-    with interrupts.saying(f"; what was computed is in {out}"):
+    with interrupts.saying(lambda: f"; what was computed is in {out}"):
         result = run_demo(out, spheres=spheres, threads=threads, progress=True)
     print(result.run.summary())
     print(f"plot {result.plot}, picture {result.picture}")
@@ -197,6 +198,7 @@ def run(
         "precision": "single" if single else "double",
         "compress": compress,
     }
+    _check_script(scene)
     loaded = load_scene(scene)
     step = loaded.step | _given(dt=dt, law=law, unique_forces=unique_forces or None)
     until = loaded.until if until is None else until
@@ -217,10 +219,10 @@ def run(
     chosen = make_solver(**wanted, **({"steps": True} if wanted["name"] == "auto" else {}))
     every = save_every if save_every is not None else loaded.save_every
     if resume:
-        every, save = _as_begun(path, every, save)
+        every, save = _as_begun(path, save_every, save)
     save |= {"overwrite": overwrite, "checkpoint": checkpoint, "background": background, **_given(every=every)}
     kept = Save(path=path, **save)
-    with interrupts.saying(f"; the data are in {path}, go on with --resume"):
+    with interrupts.saying(lambda: _where(path)):
         sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads)
         result = sim.run(
             until=until,
@@ -265,7 +267,7 @@ def solve(
         raise FileError(message(f"--out {out}", "must be another file than the problem", out, "Say 'impulses.npy'."))
     if unique_forces and path.is_dir():
         raise OptionsError(message("--unique-forces", "is for one problem", path, "Give a file."))
-    with interrupts.saying(""):
+    with interrupts.saying(str):
         if path.is_dir():
             done = _solve_folder(path, solvers, law, out, threads, as_json)
         else:
@@ -317,7 +319,7 @@ def experiment(
     _check_threads(threads)
     chosen = dict(_setting(text) for text in settings or ())
     folder, start = Path("tumble-experiments") / name if out is None else out, time.time()
-    with interrupts.saying(f"; what was computed is in {folder}"):
+    with interrupts.saying(lambda: f"; what was computed is in {folder}"):
         metrics = experiments.run_experiment(
             name,
             out=folder,
@@ -353,7 +355,7 @@ def bench(
     _check_threads(threads)
     names = list(BENCHES) if name is None else [checks.choice("bench", name, BENCHES)]
     rows = []
-    with interrupts.saying(""):
+    with interrupts.saying(str):
         for chosen in names:
             for row in BENCHES[chosen](threads=threads):
                 if as_json:
@@ -457,6 +459,36 @@ def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int 
     return (began.get("save", {}).get("every") if every is None else every), stored
 
 
+def _check_script(path: Path) -> None:
+    """Refuse a program that is no scene before anything of it runs."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8")) if path.suffix == ".py" else None
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return  # told where it is read
+    if tree is None or "build" in _defined(tree) or "*" in _defined(tree):
+        return
+    remedy = f"Run a program with python {path.name}; to make it a scene add def build() -> Model."
+    raise SceneError(message(str(path), "a Python scene defines build()", "a program without it", remedy))
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Names that a program gives a value to, wherever."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def _where(path: Path) -> str:
+    """Where the data of a run are that was interrupted."""
+    return f"; the data are in {path}, go on with --resume" if path.exists() else " before anything was written"
+
+
 def _is_input(path: Path, given: Path) -> bool:
     """Whether an output is one of the inputs."""
     with suppress(OSError):  # one of them is not there
@@ -526,6 +558,8 @@ def _text(value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return " ".join(_text(part) for part in value.values())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

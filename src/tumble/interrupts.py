@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -63,7 +63,7 @@ class Asked:
 
 
 _asked: Asked | None = None
-_words = ""
+_words: Callable[[], str] = str
 
 
 def started_as_command() -> bool:
@@ -94,14 +94,14 @@ def deferred() -> Iterator[Asked]:
 
 
 @contextmanager
-def saying(words: str) -> Iterator[None]:
-    """What a command that ends early says about its data."""
+def saying(words: Callable[[], str]) -> Iterator[None]:
+    """What a command that ends early says about its data, asked for when it does."""
     global _words
     before, _words = _words, words
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise Interrupted(words, getattr(stop, "exit_code", 128 + signal.SIGINT)) from None
+        raise Interrupted(words(), getattr(stop, "exit_code", 128 + signal.SIGINT)) from None
     finally:
         _words = before
 
@@ -117,5 +117,5 @@ def _handle(number: int, _: Any) -> None:
     # Not an exception: libraries that are being imported or compiled would swallow it.
     with suppress(Exception):
         sys.stdout.flush()
-        print(f"tumble: interrupted{_words}", file=sys.stderr, flush=True)
+        print(f"tumble: interrupted{_words()}", file=sys.stderr, flush=True)
     os._exit(128 + number)

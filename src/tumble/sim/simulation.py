@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
+import importlib
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -256,6 +259,24 @@ class Simulation:
         other._size = self._size
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: what cannot be made again. Scratch, files and the last step's forces stay behind."""
+        left = ("_work", "_watch", "_described", "last", "recording", "backend")
+        kept = {name: value for name, value in vars(self).items() if name not in left}
+        functions = {} if self._work.joints is None else dict(self._work.joints.functions)
+        return kept | {"backend": self.backend.__name__, "said": set(self._watch.said), "functions": functions}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        said, functions, backend = kept.pop("said"), kept.pop("functions"), kept.pop("backend")
+        vars(self).update(kept)
+        self.backend = importlib.import_module(backend)
+        self._work = Workspace(self.model, self.backend)
+        if self._work.joints is not None:
+            self._work.joints.functions.update(functions)
+        self._watch = Watch(self.model, self.options, self._work.joints)
+        self._watch.said = said
+        self._described = self.last = self.recording = None
+
     @property
     def description(self) -> Description:
         """Everything that acts, by name: model, step options and solver."""
@@ -464,6 +485,18 @@ class Simulation:
             raise blow_up(self.model, failed, result, self.options.speed_limit)
         self._watch.after(result, self.state.velocity)
 
+
+def _model_parts(model: Model) -> tuple:
+    """A model for pickle and deepcopy, which cannot take its read-only table of motions."""
+    parts = {f.name: getattr(model, f.name) for f in fields(model)} | {"motions": dict(model.motions)}
+    return _model, (parts,)
+
+
+def _model(parts: dict[str, Any]) -> Model:
+    return Model(**parts)
+
+
+copyreg.pickle(Model, _model_parts)
 
 _PREPARED: set[tuple[str, str]] = set()
 
