@@ -332,7 +332,9 @@ def experiment(
         )
     _table(name, ("metric", "value"), _flat(metrics))
     for file in sorted(folder.iterdir()):
-        if not file.name.startswith(".") and file.stat().st_mtime >= start - 2.0:  # some file systems keep even seconds only
+        if (
+            not file.name.startswith(".") and file.stat().st_mtime >= start - 2.0
+        ):  # some file systems keep even seconds only
             print(file)
 
 

@@ -47,6 +47,7 @@ class LiveFile:
         # one driver: a program that reads its own run is kept apart from the writer, whose superblock it would write.
         access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
         access.set_fapl_log(os.devnull.encode(), 0, 0)
+        access.set_cache(0, 0, 0, 1.0)  # rows go to the disk at once: nothing to keep, for each of many datasets
         access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
         self.h5: Any = h5py.File(h5py.h5f.open(os.fsencode(temporary), h5py.h5f.ACC_RDWR, fapl=access))
         self._handle = int(self.h5.id.get_vfd_handle())
@@ -115,7 +116,7 @@ class LiveFile:
         """Let go of the file as it stands; a file without a name is removed. Again does nothing."""
         if not self.h5:
             return
-        self._trim()
+        self.trim()
         with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else _memory() as nowhere:
             nowhere.write(os.pread(self._handle, HEAD, 0))
             nowhere.flush()
@@ -125,8 +126,8 @@ class LiveFile:
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
 
-    def _trim(self) -> None:
-        """Give the room at the end back."""
+    def trim(self) -> None:
+        """Give the room at the end back, until some is made again."""
         end = min(self._used, os.fstat(self._handle).st_size)
         with suppress(OSError):
             self._set_end(end)

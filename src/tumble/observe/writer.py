@@ -260,6 +260,7 @@ class TrajectoryWriter:
 
     def rest(self) -> None:
         """Let others write the file; `wake` takes it up again if they did not."""
+        self._live.trim()
         self._lock.release()
 
     def wake(self) -> bool:
