@@ -369,7 +369,7 @@ def test_bad_input_is_one_line_and_exit_code_2(scene, capsys, arguments, words):
     bare = 'shape = {type = "sphere", radius = 1}\n'
     (scene.parent / "bare.toml").write_text(f"[[body]]\nmass = 1\n{bare}")
     (scene.parent / "wrong.toml").write_text(f"[[body]]\nmas = 1\n{bare}")
-    (scene.parent / "wrong.py").write_text("1 / 0\n")
+    (scene.parent / "wrong.py").write_text("1 / 0\nbuild = None\n")
     code, out, err = tumble(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("tumble: error: ") and err.count("\n") == 1 and "Traceback" not in err
