@@ -312,7 +312,7 @@ class Simulation:
 
         accept_changes: go on with others as long as they have the same bodies, joints and emitters."""
         found = read_checkpoint(path)
-        self._check_bodies(path, found)
+        self._check_sizes(path, found)
         different = changes(found.description, self.description) if found.description is not None else []
         if different and not checks.flag("load_checkpoint.accept_changes", accept_changes):
             first, more = different[0], len(different) - 1
@@ -324,19 +324,19 @@ class Simulation:
 
     def restore(self, path: str | Path, found: Checkpoint) -> None:
         """Take over the state of a checkpoint that was compared already."""
-        self._check_bodies(path, found)
-        self._check_joint_state(str(path), found.state)
-        self._check_flow_state(str(path), found.state)
+        self._check_sizes(path, found)
         self.state = found.state
         self.last = None
         self.unconverged = int(found.attributes.get("unconverged", 0))
         self._watch.said.add("overlap")
 
-    def _check_bodies(self, path: str | Path, found: Checkpoint) -> None:
+    def _check_sizes(self, path: str | Path, found: Checkpoint) -> None:
         count = len(found.state.position)
         if count != self.model.body_count:
             rule = f"must be a checkpoint of {self.model.body_count} bodies"
             raise OptionsError(message(str(path), rule, f"{count} bodies", "Use the scene that wrote it."))
+        self._check_joint_state(str(path), found.state)
+        self._check_flow_state(str(path), found.state)
 
     # ------------------------------------------------------------------ forces
 
