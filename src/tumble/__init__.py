@@ -8,6 +8,11 @@ sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))
 print(sim.run(until=1.0).summary())
 """
 
+from .interrupts import listen, started_as_command
+
+if started_as_command():
+    listen()  # before anything that takes time is imported
+
 from . import errors, solvers
 from .enums import BodyKind, Law, Status
 from .errors import TumbleError, TumbleWarning

@@ -1,30 +1,32 @@
-"""The command line. Exit codes: 0 success, 2 bad input, 130 interrupted, 3 not converged (solve, strict run) or an
-expectation missed (strict experiment).
+"""The command line. Exit codes: 0 success, 2 bad input, 3 not converged (solve, strict run) or an expectation missed
+(strict experiment), 129, 130, 143 ended by SIGHUP, SIGINT (Ctrl-C), SIGTERM.
 
 Commands import what they need when they run, so that `tumble --help` is quick.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import math
-import signal
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from . import checks
-from .errors import ExpectationError, FileError, OptionsError, TumbleError, TumbleWarning, message
+from . import checks, interrupts
+from .errors import ExpectationError, FileError, OptionsError, SceneError, TumbleError, TumbleWarning, message
 from .version import __version__
 
 __all__ = ["app", "main"]
 
-BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 2, 3, 130
+BAD_INPUT, NOT_CONVERGED = 2, 3
+STARTED = time.monotonic()
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
@@ -34,6 +36,21 @@ def _number(text: str) -> float:
 
 def _whole(text: str) -> int:
     return _parsed(text, int, "a whole number")
+
+
+def _duration(text: str) -> float:
+    """Seconds of 2h, 90m, 3600s, 3600, 30:00 or 1:30:00."""
+    units = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+    try:
+        if ":" in text:
+            seconds = 0.0
+            for part in text.split(":"):
+                seconds = 60.0 * seconds + float(part)
+        else:
+            seconds = float(text.rstrip("dhms")) * units.get(text[-1:], 1.0)
+    except ValueError:
+        raise typer.BadParameter(f"must be a time such as 2h, 90m or 1:30:00 (got '{text}').") from None
+    return checks.number("--wall-time", seconds, above=0.0, unit="s")
 
 
 def _parsed(text: str, kind: type, words: str) -> Any:
@@ -58,10 +75,6 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first step t
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
-class Interrupted(Exception):
-    """Ctrl-C, after the data were kept."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code. Mistakes of the user end in one line on stderr."""
     command = typer.main.get_command(app)
@@ -79,9 +92,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         missed = isinstance(mistake, (NotConvergedError, ExpectationError))
         return _fail(str(mistake), NOT_CONVERGED if missed else BAD_INPUT)
-    except Interrupted as stop:
+    except interrupts.Interrupted as stop:
         print(f"tumble: interrupted{stop}", file=sys.stderr)
-        return INTERRUPTED
+        return stop.exit_code
 
 
 @app.callback(invoke_without_command=True)
@@ -111,8 +124,8 @@ def demo(
     from .demo import run_demo
     from .kernels import jit
 
-    with _interruptible(f"; what was computed is in {out}") as simulation:
-        result = run_demo(out, spheres=spheres, threads=threads, progress=True, simulation=simulation)
+    with interrupts.saying(lambda: f"; what was computed is in {out}"):
+        result = run_demo(out, spheres=spheres, threads=threads, progress=True)
     print(result.run.summary())
     print(f"plot {result.plot}, picture {result.picture}")
     log = jit.compile_log
@@ -128,7 +141,18 @@ def run(
     scene: Annotated[Path, typer.Argument(help="A scene, .toml or .py.", show_default=False)],
     out: Annotated[Path | None, _option("Trajectory (default: name of the scene with .h5).")] = None,
     until: Annotated[float | None, _option("End of the run [s].", **NUMBER)] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the trajectory.")] = False,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="With --resume: go on with another scene, and record what changed.")
+    ] = False,
+    wall_time: Annotated[
+        float | None,
+        _option(
+            "End with a checkpoint before this has passed: 2h, 90m, 3600s, 1:30:00.", parser=_duration, metavar="T"
+        ),
+    ] = None,
+    checkpoint: Annotated[Path | None, _option("Place of the checkpoint (default: beside the trajectory).")] = None,
     dt: Annotated[float | None, _option("Time step [s].", **NUMBER)] = None,
     law: Annotated[str | None, _option("coulomb or relaxed.")] = None,
     solver: Annotated[str | None, _option("auto (default), apgd, interior_point, ...")] = None,
@@ -136,6 +160,12 @@ def run(
     max_iterations: Annotated[int | None, _option("Of the solver.", **WHOLE)] = None,
     save_every: Annotated[int | None, _option("Steps between two frames.", **WHOLE)] = None,
     contacts: Annotated[bool, typer.Option("--contacts", help="Record contacts and their forces, too.")] = False,
+    bodies: Annotated[
+        list[str] | None, _option("Record only bodies of this name; may be given more than once.")
+    ] = None,
+    single: Annotated[bool, typer.Option("--single", help="Record bodies in single precision.")] = False,
+    compress: Annotated[bool, typer.Option("--compress", help="Pack what is recorded of bodies.")] = False,
+    background: Annotated[bool, typer.Option("--background", help="Write frames while the next are computed.")] = False,
     dump_problem: Annotated[
         list[int] | None, _option("Write the problem of this step; may be given more than once.", **WHOLE)
     ] = None,
@@ -150,8 +180,25 @@ def run(
     _check_threads(threads)
     from .options import SAVE_FIELDS, Save, StepOptions
     from .scene.files import load_scene
+    from .sim.simulation import Simulation
     from .solve.registry import make_solver
 
+    for name, given in (("--overwrite", overwrite), ("--accept-changes", accept_changes)):
+        if given and resume != (name == "--accept-changes"):
+            rule = "goes with --resume" if not resume else "does not go with --resume"
+            raise OptionsError(
+                message(name, rule, "no --resume" if not resume else "--resume", "Leave out one of them.")
+            )
+    path = Path(scene.stem + ".h5") if out is None else out
+    if _is_input(path, scene):
+        raise FileError(message(f"--out {path}", "must be another file than the scene", path, "Choose another name."))
+    save: dict[str, Any] = {
+        "fields": SAVE_FIELDS if contacts else SAVE_FIELDS[:-1],
+        "bodies": tuple(bodies) if bodies else None,
+        "precision": "single" if single else "double",
+        "compress": compress,
+    }
+    _check_script(scene)
     loaded = load_scene(scene)
     step = loaded.step | _given(dt=dt, law=law, unique_forces=unique_forces or None)
     until = loaded.until if until is None else until
@@ -170,20 +217,21 @@ def run(
     # Without a name: auto, unless an option is given that only the first-order solvers know.
     wanted.setdefault("name", "auto" if set(wanted) <= {"tolerance", "max_iterations"} else "apgd")
     chosen = make_solver(**wanted, **({"steps": True} if wanted["name"] == "auto" else {}))
-    path = Path(scene.stem + ".h5") if out is None else out
     every = save_every if save_every is not None else loaded.save_every
-    fields = SAVE_FIELDS if contacts else SAVE_FIELDS[:-1]
     if resume:
-        every, fields = _check_resume(path, options, chosen, every, fields)
-    save = Save(path=path, fields=fields, **_given(every=every))
-    with _interruptible(f"; the data are in {path}, go on with --resume") as simulation:
-        sim = simulation(loaded.model, options=options, solver=chosen, threads=threads)
+        every, save = _as_begun(path, save_every, save)
+    save |= {"overwrite": overwrite, "checkpoint": checkpoint, "background": background, **_given(every=every)}
+    kept = Save(path=path, **save)
+    with interrupts.saying(lambda: _where(path)):
+        sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads)
         result = sim.run(
             until=until,
-            save=save,
+            save=kept,
             progress=False if quiet else None,
             strict=strict,
             resume=resume,
+            accept_changes=accept_changes,
+            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - STARTED)),
             dump_problems=dump_problem or (),
         )
     if not quiet:
@@ -215,9 +263,11 @@ def solve(
     law = checks.choice("--law", law, list(Law))
     options = {key: _value(text) for key, text in map(_setting, settings or ())} | _given(tolerance=tolerance)
     solvers = make_solvers(default_solver() if solver is None else solver, options)
+    if out is not None and not path.is_dir() and _is_input(out, path):
+        raise FileError(message(f"--out {out}", "must be another file than the problem", out, "Say 'impulses.npy'."))
     if unique_forces and path.is_dir():
         raise OptionsError(message("--unique-forces", "is for one problem", path, "Give a file."))
-    with _interruptible(""):
+    with interrupts.saying(str):
         if path.is_dir():
             done = _solve_folder(path, solvers, law, out, threads, as_json)
         else:
@@ -260,8 +310,6 @@ def experiment(
     threads: Threads = None,
 ) -> None:
     """Run a published experiment and compare with its numbers."""
-    import time
-
     from . import experiments
 
     if listed:
@@ -271,7 +319,7 @@ def experiment(
     _check_threads(threads)
     chosen = dict(_setting(text) for text in settings or ())
     folder, start = Path("tumble-experiments") / name if out is None else out, time.time()
-    with _interruptible(f"; what was computed is in {folder}"):
+    with interrupts.saying(lambda: f"; what was computed is in {folder}"):
         metrics = experiments.run_experiment(
             name,
             out=folder,
@@ -284,7 +332,9 @@ def experiment(
         )
     _table(name, ("metric", "value"), _flat(metrics))
     for file in sorted(folder.iterdir()):
-        if file.stat().st_mtime >= start - 2.0:  # some file systems keep even seconds only
+        if (
+            not file.name.startswith(".") and file.stat().st_mtime >= start - 2.0
+        ):  # some file systems keep even seconds only
             print(file)
 
 
@@ -307,7 +357,7 @@ def bench(
     _check_threads(threads)
     names = list(BENCHES) if name is None else [checks.choice("bench", name, BENCHES)]
     rows = []
-    with _interruptible(""):
+    with interrupts.saying(str):
         for chosen in names:
             for row in BENCHES[chosen](threads=threads):
                 if as_json:
@@ -319,40 +369,6 @@ def bench(
 
 
 # ---------------------------------------------------------------------- helpers
-
-
-@contextmanager
-def _interruptible(words: str) -> Iterator[Any]:
-    """Gives a `Simulation` that answers Ctrl-C between two steps, so that what a run keeps is a whole state.
-
-    A second Ctrl-C stops at once.
-    """
-    from .sim.simulation import Simulation
-
-    asked: list[bool] = []
-
-    def ask(*_: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(True)
-
-    class InterruptibleSimulation(Simulation):
-        def step(self) -> Any:
-            if asked:
-                raise KeyboardInterrupt
-            return super().step()
-
-        def run(self, **options: Any) -> Any:
-            before = signal.signal(signal.SIGINT, ask)
-            try:
-                return super().run(**options)
-            finally:
-                signal.signal(signal.SIGINT, before)
-
-    try:
-        yield InterruptibleSimulation
-    except KeyboardInterrupt:
-        raise Interrupted(words) from None
 
 
 def _solve_one(
@@ -422,28 +438,64 @@ def _value(text: str) -> Any:
         return text
 
 
-def _check_resume(path: Path, options: Any, solver: Any, every: int | None, fields: tuple[str, ...]) -> tuple:
-    """How often and what the file records; refuses options that differ from those the run began with."""
-    from dataclasses import asdict
-
+def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int | None, dict[str, Any]]:
+    """How often and what a run records: as it began, where nothing else is asked for."""
     from .observe.trajectory import Trajectory
 
     with Trajectory(path) as old:
-        began, fields = json.loads(old.attributes.get("options", "{}")), old.fields
-    now = {"step": asdict(options), "solver": {"name": solver.name, **asdict(solver)}}
-    for group, values in json.loads(json.dumps(now, default=str)).items():
-        for key, value in values.items():
-            before = began.get(group, {}).get(key, value)
-            if before != value:
-                raise OptionsError(
-                    message(
-                        f"{path}: {group}.{key}",
-                        f"must be {before} as when the run began",
-                        value,
-                        "Leave the option out, or start anew without --resume.",
-                    )
-                )
-    return (began.get("save", {}).get("every") if every is None else every), fields
+        old.check_appendable()
+        plan, began = old.plan, json.loads(old.attributes.get("options", "{}"))
+    chosen = tuple(plan.bodies.tolist()) if len(plan.bodies) < len(old.model.body_kind) else None
+    stored = {
+        "fields": plan.fields,
+        "bodies": chosen,
+        "precision": "single" if plan.single else "double",
+        "compress": plan.compress,
+    }
+    asked = {"bodies": save["bodies"], "precision": save["precision"] == "single", "compress": save["compress"]}
+    for name, given in asked.items():
+        if given and save[name] != stored[name]:
+            remedy = "Leave the option out, or start anew without --resume."
+            rule = f"must be {stored[name]} as when the run began"
+            raise OptionsError(message(f"{path}: {name}", rule, save[name], remedy))
+    return (began.get("save", {}).get("every") if every is None else every), stored
+
+
+def _check_script(path: Path) -> None:
+    """Refuse a program that is no scene before anything of it runs."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8")) if path.suffix == ".py" else None
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return  # told where it is read
+    if tree is None or "build" in _defined(tree) or "*" in _defined(tree):
+        return
+    remedy = f"Run a program with python {path.name}; to make it a scene add def build() -> Model."
+    raise SceneError(message(str(path), "a Python scene defines build()", "a program without it", remedy))
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Names that a program gives a value to, wherever."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def _where(path: Path) -> str:
+    """Where the data of a run are that was interrupted."""
+    return f"; the data are in {path}, go on with --resume" if path.exists() else " before anything was written"
+
+
+def _is_input(path: Path, given: Path) -> bool:
+    """Whether an output is one of the inputs."""
+    with suppress(OSError):  # one of them is not there
+        return path.samefile(given)
+    return False
 
 
 def _list_experiments(name: str | None) -> None:
@@ -508,6 +560,8 @@ def _text(value: Any) -> str:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return " ".join(_text(part) for part in value.values())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

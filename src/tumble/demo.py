@@ -63,13 +63,12 @@ def run_demo(
     spheres: int = 1000,
     threads: int | None = None,
     progress: bool | None = None,
-    simulation: type[tb.Simulation] = tb.Simulation,
 ) -> DemoResult:
-    """Run the demo and leave its trajectory, plot and picture in the folder `out`."""
+    """Run the demo and leave its trajectory, plot and picture in the folder `out`, in place of an earlier demo's."""
     from .view.picture import render
     from .view.plot import plot_reports
 
-    sim = simulation(
+    sim = tb.Simulation(
         demo_scene(spheres),
         options=tb.StepOptions(dt=2e-3),
         solver=tb.SolverAPGD(tolerance=1e-4, max_iterations=3000),
@@ -77,7 +76,12 @@ def run_demo(
     )
     folder = make_folder(out)
     trajectory, plot, picture = folder / "demo.h5", folder / "demo.png", folder / "picture.png"
-    run = sim.run(until=UNTIL, save=tb.Save(path=trajectory, every=10), progress=progress)
+    if not trajectory.exists():
+        for file in (plot, picture):
+            if file.exists():
+                remedy = "It is no picture of an earlier demo; choose another folder with --out."
+                raise FileError(message(str(file), "must be a new file", "a file that is there", remedy))
+    run = sim.run(until=UNTIL, save=tb.Save(path=trajectory, every=10, label="demo", overwrite=True), progress=progress)
     plot_reports(run.reports, plot, title=f"{spheres} spheres fill a box")
     render(sim.model, sim.positions(), sim.orientations(), path=picture)
     return DemoResult(run, trajectory, plot, picture)

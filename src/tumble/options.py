@@ -79,13 +79,28 @@ class Save:
     """What a run records, where and how often."""
 
     path: str | Path
-    """HDF5 file, replaced if it exists."""
+    """HDF5 file, NAME.h5 or NAME.hdf5."""
     every: int = 10
     """Steps between two frames; the first and the last state are always recorded."""
     fields: tuple[str, ...] = ("position", "orientation", "velocity", "angular_velocity")
     """Any of position, orientation, velocity, angular_velocity, contacts."""
     checkpoint_every: int = 10
     """Frames between two checkpoints (`tumble run --resume` goes on from the last one)."""
+    checkpoint: str | Path | None = None
+    """Where the checkpoint lies; None: beside the trajectory, NAME.checkpoint.h5. On another disk it is written even if
+    that of the trajectory is full."""
+    overwrite: bool = False
+    """Replace a run that is there; without it a new run onto an old one is refused. Other files are never replaced."""
+    label: str = ""
+    """Beginning of the run id. With a label `overwrite` replaces runs of the same label only."""
+    bodies: tuple[str | int, ...] | None = None
+    """Names or indices of the bodies whose fields are recorded; None: all. Contacts and joints are always of all."""
+    precision: str = "double"
+    """Of the recorded fields of bodies, "double" or "single". Checkpoints are always exact."""
+    compress: bool = False
+    """Pack the recorded fields of bodies (gzip)."""
+    background: bool = False
+    """Write frames in a thread of their own while the next steps are computed; takes the memory of two states."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, Path)) or not str(self.path):
@@ -100,3 +115,35 @@ class Save:
         for field in self.fields:
             checks.choice("Save.fields", field, SAVE_FIELDS)
         object.__setattr__(self, "fields", tuple(self.fields))
+        for flag in ("overwrite", "compress", "background"):
+            checks.flag(f"Save.{flag}", getattr(self, flag))
+        checks.choice("Save.precision", self.precision, ("double", "single"))
+        if not isinstance(self.label, str) or not (self.label == "" or self.label.replace("-", "_").isidentifier()):
+            raise OptionsError(
+                message("Save.label", "must be a word of letters, digits, - and _", repr(self.label), "Say 'demo'.")
+            )
+        if self.bodies is not None:
+            if isinstance(self.bodies, (str, int)) or not all(isinstance(b, (str, int)) for b in self.bodies):
+                remedy = "For example ('balls', 3)."
+                raise OptionsError(
+                    message("Save.bodies", "must be a tuple of names or indices", repr(self.bodies)[:60], remedy)
+                )
+            object.__setattr__(self, "bodies", tuple(self.bodies))
+        _check_suffix("Save.path", self.path)
+        if self.checkpoint is not None:
+            if not isinstance(self.checkpoint, (str, Path)):
+                remedy = "For example 'run.checkpoint.h5'."
+                raise OptionsError(message("Save.checkpoint", "must be a file name", repr(self.checkpoint), remedy))
+            object.__setattr__(self, "checkpoint", Path(self.checkpoint))
+            _check_suffix("Save.checkpoint", self.checkpoint)
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where the checkpoint lies: run.h5 -> run.checkpoint.h5."""
+        return self.checkpoint or self.path.with_suffix(".checkpoint" + self.path.suffix)
+
+
+def _check_suffix(where: str, path: Path) -> None:
+    if path.suffix not in (".h5", ".hdf5"):
+        remedy = f"It will be an HDF5 file; write '{path.with_suffix('.h5').name}'." if path.name else "Say 'run.h5'."
+        raise OptionsError(message(where, "must end in .h5 or .hdf5", f"'{path}'", remedy))

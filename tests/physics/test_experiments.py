@@ -262,3 +262,12 @@ def test_by_step_size_and_lasting():
     assert lasting(np.array([True, False, True, True])) == 2
     assert lasting(np.array([True, False])) is None
     assert lasting(np.array([True])) == 0
+
+
+def test_results_replace_results_and_nothing_else(tmp_path):
+    (tmp_path / "plot.png").write_text("mine")
+    with pytest.raises(ExperimentError, match="must be empty or hold results"):
+        run_experiment("ball-2d", out=tmp_path, quick=True, progress=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["plot.png"]
+    for _ in range(2):
+        run_experiment("ball-2d", out=tmp_path / "own", quick=True, progress=False)

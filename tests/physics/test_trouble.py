@@ -39,7 +39,7 @@ def test_nan_stops_the_run_names_the_body_and_keeps_every_frame(tmp_path):
         assert run.steps.tolist() == [0, 2, 4, 6, 8, 10]
         assert len(run.reports["time"]) == 10
         assert np.isfinite(run.array("position")).all()
-    state, _ = read_checkpoint(tmp_path / "run.failure.h5")
+    state, *_ = read_checkpoint(tmp_path / "run.failure.h5")
     assert state.sha256() == sim.state.sha256()
     stored = tb.read_problem(tmp_path / "run.failure.h5")
     assert stored.step["step"] == 10 and stored.problem.count == sim.last.problem.count
@@ -84,7 +84,7 @@ def test_a_checkpoint_of_another_scene_is_refused(tmp_path):
     other = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-2))
     with pytest.raises(tb.TumbleError, match=r"must be a checkpoint of 1 bodies \(got 3 bodies\)"):
         other.load_checkpoint(tmp_path / "two.h5")
-    with pytest.raises(tb.TumbleError, match=r"was written with dt 0.01"):
+    with pytest.raises(tb.TumbleError, match=r"was written with step.dt 0.01"):
         sim = falling()
         object.__setattr__(sim, "options", tb.StepOptions(dt=5e-3))
         sim.load_checkpoint(tmp_path / "two.h5")

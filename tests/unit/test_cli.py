@@ -343,7 +343,14 @@ RUN = ("run", "scene.toml")
         ((*RUN, "--threads", "100000"), ["--threads", "100000", "NUMBA_NUM_THREADS"]),
         ((*RUN, "--threads", "0"), ["--threads", ">= 1"]),
         ((*RUN, "--out", "no/folder.h5"), ["no/folder.h5", "folder"]),
-        ((*RUN, "--out", "."), ["folder"]),
+        ((*RUN, "--out", "."), [".h5"]),
+        ((*RUN, "--out", "out.csv"), ["must end in .h5", "out.csv", "'out.h5'"]),
+        ((*RUN, "--out", "scene.toml"), ["scene.toml", "another file"]),
+        ((*RUN, "--out", "x" * 250 + ".h5"), ["bytes", "shorter"]),
+        ((*RUN, "--out", "x" * 300 + ".h5"), ["xxx.h5", "name"]),
+        ((*RUN, "--wall-time", "soon"), ["2h", "'soon'"]),
+        ((*RUN, "--accept-changes"), ["--accept-changes", "--resume"]),
+        ((*RUN, "--overwrite", "--resume"), ["--overwrite", "--resume"]),
         ((*RUN, "--resume", "--out", "none.h5"), ["none", "no such file"]),
         (("run", "bare.toml", "--until", "1"), ["bare.toml", "needs dt", "--dt"]),
         (("run", "bare.toml", "--dt", "1e-3"), ["bare.toml", "needs until", "--until"]),
@@ -362,7 +369,7 @@ def test_bad_input_is_one_line_and_exit_code_2(scene, capsys, arguments, words):
     bare = 'shape = {type = "sphere", radius = 1}\n'
     (scene.parent / "bare.toml").write_text(f"[[body]]\nmass = 1\n{bare}")
     (scene.parent / "wrong.toml").write_text(f"[[body]]\nmas = 1\n{bare}")
-    (scene.parent / "wrong.py").write_text("1 / 0\n")
+    (scene.parent / "wrong.py").write_text("1 / 0\nbuild = None\n")
     code, out, err = tumble(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("tumble: error: ") and err.count("\n") == 1 and "Traceback" not in err
@@ -373,10 +380,10 @@ def test_bad_input_is_one_line_and_exit_code_2(scene, capsys, arguments, words):
 def test_resume_refuses_other_options_and_other_scenes(scene, capsys):
     assert tumble(capsys, *RUN, "--quiet", "--until", "0.02")[0] == 0
     for arguments, words in (
-        ((*RUN, "--resume", "--law", "relaxed"), ["scene.h5: step.law", "must be coulomb", "(got relaxed)"]),
+        ((*RUN, "--resume", "--law", "relaxed"), ["scene.h5: step.law", "must be 'coulomb'", "(got 'relaxed')"]),
         ((*RUN, "--resume", "--dt", "1e-3"), ["step.dt", "0.002"]),
         ((*RUN, "--resume", "--tolerance", "1e-3"), ["solver.tolerance"]),
-        ((*RUN, "--resume", "--solver", "jacobi"), ["solver.name", "auto"]),
+        ((*RUN, "--resume", "--solver", "jacobi"), ["solver", "SolverAuto", "SolverJacobi"]),
     ):
         code, _, err = tumble(capsys, *arguments)
         assert code == 2 and err.count("\n") == 1

@@ -7,7 +7,9 @@ import pytest
 
 import tumble as tb
 from tumble.errors import FileError, OptionsError
-from tumble.observe.trajectory import Trajectory, TrajectoryWriter
+from tumble.observe.layout import Plan
+from tumble.observe.trajectory import Trajectory
+from tumble.observe.writer import TrajectoryWriter
 from tumble.scene.builder import SceneBuilder
 from tumble.scene.fill import random_points
 from tumble.scene.shapes import Box, HalfSpace, Placed, Sphere, open_box
@@ -135,9 +137,8 @@ def test_a_thousand_spheres_are_quick_and_files_can_be_drawn(tmp_path):
     assert time.process_time() - start < 12.0
     assert first.shape == (720, 960, 3) and first.dtype == np.uint8
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
-    with TrajectoryWriter(
-        tmp_path / "run.h5", model=model, fields=("position", "orientation"), report_columns=(), attributes={}
-    ) as writer:
+    plan = Plan(fields=("position", "orientation"), columns={})
+    with TrajectoryWriter(tmp_path / "run.h5", model=model, plan=plan, attributes={}) as writer:
         writer.append_frame(model.initial)
     with Trajectory(tmp_path / "run.h5") as t:
         again = render(t.model, t.read("position", 0), t.read("orientation", 0))
@@ -302,7 +303,7 @@ def test_every_kind_can_be_drawn_from_a_file(tmp_path):
         builder.add_body(shape, mass=1.0, position=(2.5 * (k % 4), 2.5 * (k // 4), 1.2))
     model = builder.build()
     first = render(model, *model.user_pose(model.initial), size=SIZE)
-    writer = dict(model=model, fields=("position", "orientation"), report_columns=(), attributes={})
+    writer = dict(model=model, plan=Plan(fields=("position", "orientation"), columns={}), attributes={})
     with TrajectoryWriter(tmp_path / "run.h5", **writer) as file:
         file.append_frame(model.initial)
     with Trajectory(tmp_path / "run.h5") as t:

@@ -12,14 +12,17 @@ import pytest
 import tumble as tb
 from tumble.errors import FileError
 from tumble.observe.checkpoint import read_checkpoint, write_checkpoint
-from tumble.observe.trajectory import Trajectory, TrajectoryWriter
+from tumble.observe.layout import Plan, difference
+from tumble.observe.trajectory import Trajectory
+from tumble.observe.writer import TrajectoryWriter
 from tumble.scene import rotation
 from tumble.scene.builder import SceneBuilder
 from tumble.scene.model import ContactMemory, State
 from tumble.scene.shapes import Box, HalfSpace, Placed, Sphere
 
 FIELDS = ("position", "orientation", "velocity", "angular_velocity", "contacts")
-COLUMNS = ("time", "kinetic_energy")
+COLUMNS = {"time": "s", "kinetic_energy": "J"}
+PLAN = Plan(fields=FIELDS, columns=COLUMNS)
 
 
 def scene(spheres=3):
@@ -87,12 +90,11 @@ def check(trajectory, model, steps):
     assert trajectory.final_state_sha256 == state_at(model, steps[-1]).sha256()
 
 
-def make(path, model, steps, finished=True):
+def make(path, model, steps, finished=True, plan=PLAN):
     writer = TrajectoryWriter(
         path,
         model=model,
-        fields=FIELDS,
-        report_columns=COLUMNS,
+        plan=plan,
         attributes={"tumble_version": "0", "dt": 0.1, "seed": 3},
     )
     for step in steps:
@@ -118,7 +120,7 @@ def test_reader_beside_a_writer_and_unfinished_exit(tmp_path):
     model, path = scene(), tmp_path / "run.h5"
     with (
         pytest.raises(KeyboardInterrupt),
-        TrajectoryWriter(path, model=model, fields=FIELDS, report_columns=COLUMNS, attributes={}) as writer,
+        TrajectoryWriter(path, model=model, plan=PLAN, attributes={}) as writer,
     ):
         append(writer, model, 1)
         writer.append_report((99.0, 99.0))
@@ -131,31 +133,144 @@ def test_reader_beside_a_writer_and_unfinished_exit(tmp_path):
 
 def test_only_the_chosen_fields(tmp_path):
     model, path = scene(), tmp_path / "run.h5"
-    few = dict(fields=("position",), report_columns=(), attributes={})
-    with TrajectoryWriter(path, model=model, **few) as writer:
+    plan = Plan(fields=("position",), columns={})
+    with TrajectoryWriter(path, model=model, plan=plan, attributes={}) as writer:
         writer.append_frame(state_at(model, 1))
     with Trajectory(path) as t:
         assert t.fields == ("position",) and t.reports == {}
         with pytest.raises(FileError):
             t.read("velocity", 0)
-        with pytest.raises(FileError):
+        with pytest.raises(FileError, match=r"must hold contacts \(got position\)\. .*--contacts"):
             t.contacts(0)
 
 
-def test_reopen_drops_what_came_after(tmp_path):
+def plain_frames(path):
+    """Frames that any program sees, without this package."""
+    program = f"import h5py; f = h5py.File({str(path)!r}, 'r'); print(f['committed'][0], len(f['frames/position'][:]))"
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    committed, rows = map(int, done.stdout.split())
+    assert rows >= committed
+    return committed
+
+
+def test_what_was_there_stays_until_as_many_frames_are_written_again(tmp_path):
     model = scene()
     path = make(tmp_path / "run.h5", model, [0, 5, 10, 15])
-    with TrajectoryWriter.reopen(path, model=model, step=12) as writer:
-        assert writer.frames == 3
-        with Trajectory(path) as t:
-            assert not t.finished
+    with TrajectoryWriter.reopen(path, model=model, frames=3) as writer:
+        assert writer.frames == 3 and not writer.caught_up
+        assert plain_frames(path) == 4
         append(writer, model, 13)
+        assert writer.caught_up
+        with Trajectory(path) as t:
+            check(t, model, [0, 5, 10, 13])
+            assert not t.finished
+        append(writer, model, 17)
     with Trajectory(path) as t:
-        check(t, model, [0, 5, 10, 13])
+        check(t, model, [0, 5, 10, 13, 17])
         assert t.finished and t.attributes["dt"] == 0.1
-    with pytest.raises(FileError, match="same scene"):
-        TrajectoryWriter.reopen(path, model=scene(spheres=4), step=12)
+    with TrajectoryWriter.reopen(path, model=model, frames=2):
+        pass  # ends before it has caught up: nothing is lost
+    assert plain_frames(path) == 5
+    with TrajectoryWriter.reopen(path, model=model, frames=2, keep=False):
+        assert plain_frames(path) == 2
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_any_program_reads_a_file_that_is_being_written(tmp_path):
+    """Also the writing program itself, which shares HDF5 with the writer."""
+    import h5py
+
+    model, path = scene(), tmp_path / "run.h5"
+    with TrajectoryWriter(path, model=model, plan=PLAN, attributes={}) as writer:
+        assert not path.exists()  # a file without a frame is nothing
+        for step in range(1, 30):
+            append(writer, model, step)
+            with h5py.File(path, "r") as file:
+                assert file["committed"][0] == step == len(file["frames/time"])
+            assert path.read_bytes()[11] == 0
+        assert plain_frames(path) == 29
+
+
+def test_one_writer_at_a_time(tmp_path):
+    model, path = scene(), tmp_path / "run.h5"
+    with TrajectoryWriter(path, model=model, plan=PLAN, attributes={}) as writer:
+        append(writer, model, 1)
+        for second in (lambda: make(path, model, [1]), lambda: TrajectoryWriter.reopen(path, model=model, frames=1)):
+            with pytest.raises(FileError, match=rf"one run at a time \(got process {os.getpid()} at work\)"):
+                second()
+        append(writer, model, 2)
+    with Trajectory(path) as t:
+        check(t, model, [1, 2])
+    make(path, model, [7])
+    assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+def test_a_file_that_is_taken_away_is_noticed(tmp_path, change):
+    model, path = scene(), tmp_path / "run.h5"
+    with TrajectoryWriter(path, model=model, plan=PLAN, attributes={}) as writer:
+        append(writer, model, 1)
+        path.unlink()
+        if change == "replaced":
+            path.write_text("mine")
+        append(writer, model, 2)
+        with pytest.raises(FileError, match="must stay where it is"):
+            writer.settle()
+    assert change == "removed" or path.read_text() == "mine"
+
+
+def test_chosen_bodies_single_precision_packed_and_in_the_background(tmp_path):
+    model, path = scene(spheres=300), tmp_path / "run.h5"
+    chosen = np.array([1, 5, 200])
+    plan = Plan(fields=("position", "velocity"), columns=COLUMNS, bodies=chosen, single=True, compress=True)
+    with TrajectoryWriter(path, model=model, plan=plan, attributes={}, background=True) as writer:
+        for step in range(1, 40):
+            append(writer, model, step)
+    with Trajectory(path) as t:
+        assert (
+            t.frames == 39 and t.finished and t.bodies.tolist() == chosen.tolist() and t.plan.single and t.plan.compress
+        )
+        for i in (0, 20, 38):
+            state = state_at(model, i + 1)
+            assert t.read("velocity", i).dtype == np.float64
+            assert np.array_equal(t.read("velocity", i), state.velocity[chosen].astype(np.float32))
+            assert t.final_state_sha256 == state_at(model, 39).sha256()
+        assert len(t.reports["time"]) == 78
+    assert np.array_equal(t.model.body_kind, model.body_kind)
+
+
+def test_what_fails_in_the_background_is_told(tmp_path):
+    model = scene()
+    writer = TrajectoryWriter(tmp_path / "run.h5", model=model, plan=PLAN, attributes={}, background=True)
+    append(writer, model, 1)
+    writer.settle()
+    writer._committed = None  # the next frame cannot be written
+    append(writer, model, 2)
+    with pytest.raises((TypeError, AttributeError)):
+        writer.settle()
+    writer.leave()
+
+
+def test_every_dataset_has_its_unit_and_bodies_their_uids(tmp_path):
+    import h5py
+
+    model = every_kind()
+    with h5py.File(make(tmp_path / "run.h5", model, [1]), "r") as file:
+        units = {}
+        file.visititems(
+            lambda name, item: units.update({name: item.attrs.get("unit")}) if hasattr(item, "dtype") else None
+        )
+        texts = {"history", "model/description", "frames/state_sha256"}
+        assert {name for name, unit in units.items() if unit is None} == texts
+        assert (units["frames/position"], units["frames/angular_velocity"], units["contacts/force"]) == (
+            "m",
+            "rad/s",
+            "N",
+        )
+        assert '"kinetic_energy": "J"' in units["steps"]
+        assert np.array_equal(file["model/body_uid"], model.body_uid)
+        assert (file.attrs["format_version"], file.attrs["part"], file.attrs["parts"]) == (3, 0, 1)
 
 
 def every_kind(bump=0.0):
@@ -190,15 +305,15 @@ def test_the_model_of_a_file_has_all_shapes(tmp_path):
         hulls = t.model.shape_geometry[t.model.shape_kind == tb.enums.ShapeKind.HULL]
         assert hulls.tolist() == [0, 0, 0] and len(t.model.geometry.hull_start) == 2  # stored once
         before = t.final_state_sha256
-    with TrajectoryWriter.reopen(path, model=model, step=5) as writer:
+        assert difference(t.model, model) is None
+        assert difference(t.model, every_kind(bump=1e-9)) == "geometry.mesh_point"
+    with TrajectoryWriter.reopen(path, model=model, frames=2) as writer:
         assert writer.frames == 2
     with Trajectory(path) as t:
         assert t.final_state_sha256 == before
-    with pytest.raises(FileError, match=r"same scene.*geometry.mesh_point"):
-        TrajectoryWriter.reopen(path, model=every_kind(bump=1e-9), step=5)
     with h5py.File(path, "r+") as file:
         file.attrs["format_version"] = 1
-    with pytest.raises(FileError, match=r"version 2 of the layout \(got version 1\)"):
+    with pytest.raises(FileError, match=r"version of the layout among \(2, 3\) \(got version 1\)"):
         Trajectory(path)
 
 
@@ -224,7 +339,7 @@ import sys
 sys.path.insert(0, {folder!r})
 from test_trajectory import *
 model = scene(spheres=2000)
-writer = TrajectoryWriter(sys.argv[1], model=model, fields=FIELDS, report_columns=COLUMNS, attributes={{}})
+writer = TrajectoryWriter(sys.argv[1], model=model, plan=PLAN, attributes={{}})
 for step in range(1, 100000):
     append(writer, model, step)
     print(step, flush=True)
@@ -252,7 +367,7 @@ def test_killed_writer(tmp_path, delay):
     with pytest.raises(FileError):
         Trajectory(tmp_path / "cut.h5")
     last = written[-2]
-    with TrajectoryWriter.reopen(path, model=model, step=last) as writer:
+    with TrajectoryWriter.reopen(path, model=model, frames=last, keep=False) as writer:
         append(writer, model, last + 1)
     with Trajectory(path) as t:
         check(t, model, list(range(1, last + 2)))
@@ -286,7 +401,7 @@ def test_checkpoint_is_exact_and_atomic(tmp_path):
     for step in (0, 4):
         state = state_at(model, step)
         write_checkpoint(path, state, attributes={"scene": "a.toml", "dt": 0.1, "n": 2})
-        back, attributes = read_checkpoint(path)
+        back, attributes, *_ = read_checkpoint(path)
         assert attributes == {"scene": "a.toml", "dt": 0.1, "n": 2} and type(attributes["n"]) is int
         assert (back.time, back.step, back.sha256()) == (state.time, state.step, state.sha256())
         for name in ("uid_a", "uid_b", "feature", "impulse"):

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..checks import nearest
-from ..errors import ExpectationError, ExperimentError, FileError, TumbleWarning, message
-from .base import OK, Experiment, Job, SettingInfo, make_settings
+from ..errors import ExpectationError, ExperimentError, TumbleWarning, message
+from .base import OK, Experiment, Job, SettingInfo, claim, make_settings
 
 __all__ = ["EXPERIMENTS", "Experiment", "describe", "run_experiment"]
 
@@ -75,10 +75,7 @@ def run_experiment(
     module = EXPERIMENTS[name].module
     values = make_settings(name, module.Settings, quick=quick, given=settings or {}, scale=scale)
     job = Job(out=Path(out), threads=threads, progress=progress, strict=strict)
-    try:
-        job.out.mkdir(parents=True, exist_ok=True)
-    except OSError as cause:
-        raise FileError(message(str(out), "must be a folder that can be written", cause, "Choose another.")) from cause
+    claim(job.out, name)
     metrics = {key: float(value) for key, value in module.run(values, job).items()}
     for key, value in metrics.items():
         if not math.isfinite(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -14,7 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..enums import BodyKind
-from ..errors import ExperimentError, message
+from ..errors import ExperimentError, FileError, message
 from ..kernels import jit
 from ..scene.model import ContactMemory, Model
 from ..sim.report import StepReport
@@ -136,6 +137,26 @@ def _number(where: str, value: object, meta: Mapping[str, Any]) -> float:
 
 
 # ---------------------------------------------------------------------- running
+
+
+MARK = ".tumble-experiment"
+"""File that tells a folder of results from any other; holds the id of the run that wrote them."""
+
+
+def claim(folder: Path, name: str) -> None:
+    """Make a folder for the results of an experiment, or take one of an earlier experiment; others are left alone."""
+    mark = folder / MARK
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not mark.is_file():
+            remedy = "Its files could be replaced; choose another folder with --out, or empty this one."
+            raise ExperimentError(
+                message(str(folder), "must be empty or hold results of an experiment", "other files", remedy)
+            )
+        mark.write_text(f"{name}-{uuid.uuid4().hex}\n", encoding="utf-8")
+    except OSError as cause:
+        got = cause.strerror or cause
+        raise FileError(message(str(folder), "must be a folder that can be written", got, "Choose another.")) from cause
 
 
 Observer = Callable[[Simulation, StepReport], None]

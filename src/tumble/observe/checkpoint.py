@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileError, message
 from ..scene.model import ContactMemory, State
+from .description import Description, from_text, to_text
+from .files import made_in_memory, replacing
 
-__all__ = ["Attribute", "read_checkpoint", "replacing", "write_checkpoint"]
+__all__ = ["UNREADABLE", "Attribute", "Checkpoint", "read_checkpoint", "write_checkpoint"]
 
 Attribute = str | float | int
 FORMAT = "tumble checkpoint"
 VERSION = 4
 """4: spins are those after the drift of a step, velocities of jointed bodies lie along their joints. In files of
 versions 1 and 2 they are those of its kick, and version 3 does not know the energy that the drift owes: refused."""
-BODY_ARRAYS = ("position", "orientation", "velocity", "spin")
+BODY_ARRAYS = {"position": 3, "orientation": 4, "velocity": 3, "spin": 3}
 JOINT_ARRAYS = ("coordinate", "row_impulse", "target", "energy_owed")
-FLOW_ARRAYS = ("presence", "flow")
+FLOW_ARRAYS = {"presence": np.int8, "flow": np.float64}
 """Only in scenes that have emitters, sinks or measuring planes."""
-MEMORY_ARRAYS = ("uid_a", "uid_b", "feature", "impulse")
-LAW_ARRAYS = ("torque", "stretch")
-"""What contacts remember in scenes with rolling friction or compliance only"""
+MEMORY_KEYS = ("uid_a", "uid_b", "feature")
+MEMORY_COLUMNS = ("impulse", "torque", "stretch")
+"""The last two only in scenes with rolling friction or compliance"""
+UNREADABLE = (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError, IndexError, MemoryError)
+"""What h5py, NumPy and json raise for damaged files and for files of another kind."""
 
 
-def write_checkpoint(path: str | Path, state: State, *, attributes: Mapping[str, Attribute]) -> None:
+class Checkpoint(NamedTuple):
+    """What a checkpoint holds."""
+
+    state: State
+    attributes: dict[str, Attribute]
+    """Named values about the run: dt, law, .. and, of a run with a trajectory, run_id and frames"""
+    description: Description | None
+    """Everything that acts, None where the writer did not say"""
+    pending: np.ndarray
+    """(r, columns) reports of the steps since the last frame"""
+
+
+def write_checkpoint(
+    path: str | Path,
+    state: State,
+    *,
+    attributes: Mapping[str, Attribute],
+    description: Description | None = None,
+    pending: np.ndarray | None = None,
+) -> None:
     """Write the state with its contact memory and a few named values; replaces the file in one stroke."""
-    import h5py
-
     arrays = _arrays(state)
-    with replacing(path) as temporary, h5py.File(temporary, "w", libver="latest") as file:
+    with replacing(Path(path).resolve()) as temporary, made_in_memory(temporary, libver="latest") as file:
         for name, array in arrays.items():
             file[name] = array
         file.attrs.update(
@@ -47,10 +67,13 @@ def write_checkpoint(path: str | Path, state: State, *, attributes: Mapping[str,
         attached = file.create_group("attributes")
         for name, value in attributes.items():
             attached.attrs[name] = value
+        file["pending"] = np.zeros((0, 0)) if pending is None else pending
+        if description is not None:
+            file["description"] = to_text(description)
 
 
-def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
-    """The state and the named values of a checkpoint; the content is checked against its hash."""
+def read_checkpoint(path: str | Path) -> Checkpoint:
+    """What a checkpoint holds; the state is checked against its hash."""
     import h5py
 
     path = Path(path)
@@ -65,45 +88,19 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
         )
     try:
         with h5py.File(path, "r") as file:
-            if file.attrs.get("format") != FORMAT:
-                raise FileError(
-                    message(
-                        str(path),
-                        "must be a tumble checkpoint",
-                        "another HDF5 file",
-                        "Trajectories are read by Trajectory.",
-                    )
-                )
-            version = int(file.attrs.get("format_version", 0))
-            if version != VERSION:
-                raise FileError(
-                    message(
-                        str(path),
-                        f"must be of version {VERSION} (velocities after the drift of a step)",
-                        f"version {version}",
-                        "Another version of tumble wrote it: go on with that one, or start the run again.",
-                    )
-                )
-            names = MEMORY_ARRAYS + tuple(name for name in LAW_ARRAYS if f"memory/{name}" in file)
-            memory = ContactMemory(**{name: file[f"memory/{name}"][...] for name in names})
-            state = State(
-                float(file.attrs["time"]),
-                int(file.attrs["step"]),
-                *(file[name][...] for name in BODY_ARRAYS),
-                memory,
-                *(file[name][...] for name in JOINT_ARRAYS),
-                **{name: file[name][...] for name in FLOW_ARRAYS if name in file},
-            )
-            digest = file.attrs["sha256"]
+            _check_kind(path, file)
+            state, digest = _read_state(file), file.attrs["sha256"]
+            description = from_text(file["description"][()]) if "description" in file else None
+            pending = _read(file, "pending", 2, np.float64) if "pending" in file else np.zeros((0, 0))
             attributes = plain(file["attributes"].attrs)
-    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as cause:
-        if isinstance(cause, FileError):
-            raise
+    except FileError:
+        raise
+    except UNREADABLE as cause:
         raise FileError(
             message(
                 str(path),
                 "must be a whole checkpoint",
-                f"{type(cause).__name__}: {cause}",
+                f"{type(cause).__name__}: {' '.join(str(cause).split())}",
                 "It is damaged or of another kind; start the run again.",
             )
         ) from cause
@@ -116,40 +113,57 @@ def read_checkpoint(path: str | Path) -> tuple[State, dict[str, Attribute]]:
                 "The file is damaged; start the run again.",
             )
         )
-    return state, attributes
+    return Checkpoint(state, attributes, description, pending)
 
 
-@contextlib.contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place, safely on disk, once the block has succeeded."""
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir():
-        got = "a folder" if path.is_dir() else f"no folder {path.parent}"
+def _check_kind(path: Path, file: Any) -> None:
+    if file.attrs.get("format") != FORMAT:
+        remedy = "Trajectories are read by Trajectory."
+        raise FileError(message(str(path), "must be a tumble checkpoint", "another HDF5 file", remedy))
+    version = int(file.attrs.get("format_version", 0))
+    if version != VERSION:
         raise FileError(
             message(
                 str(path),
-                "must be a file name in a folder that exists",
-                got,
-                "Create the folder or choose another name.",
+                f"must be of version {VERSION} (velocities after the drift of a step)",
+                f"version {version}",
+                "Another version of tumble wrote it: go on with that one, or start the run again.",
             )
         )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        _sync(temporary)
-        os.replace(temporary, path)
-        _sync(path.parent)
-    except OSError as cause:
-        raise FileError(
-            message(
-                str(path),
-                "must be writable",
-                f"{type(cause).__name__}: {cause}",
-                "Check the permissions and the free space.",
-            )
-        ) from cause
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def _read_state(file: Any) -> State:
+    """The state, with types, widths and numbers as a run would have them."""
+    time, step = float(file.attrs["time"]), int(file.attrs["step"])
+    _expect(np.isfinite(time) and time >= 0.0 and step >= 0, f"a time and a step >= 0, not {time}, {step}")
+    bodies = [_read(file, name, 2, np.float64, width) for name, width in BODY_ARRAYS.items()]
+    count = {len(array) for array in bodies}
+    _expect(len(count) == 1, f"arrays over the same bodies, not {sorted(count)}")
+    keys = [_read(file, f"memory/{name}", 1, np.int64) for name in MEMORY_KEYS]
+    columns = {n: _read(file, f"memory/{n}", 2, np.float64) for n in MEMORY_COLUMNS if f"memory/{n}" in file}
+    contacts = len(keys[0])
+    _expect(all(len(key) == contacts for key in keys), "contact keys of one length")
+    for name, array in columns.items():
+        _expect(array.shape == (3, contacts), f"memory/{name} of shape {(3, contacts)}, not {array.shape}")
+    joints = [_read(file, name, 1, np.float64, finite=name != "target") for name in JOINT_ARRAYS]
+    flow = {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
+    return State(time, step, *bodies, ContactMemory(*keys, **columns), *joints, **flow)
+
+
+def _read(file: Any, name: str, axes: int, dtype: Any, width: int | None = None, finite: bool = True) -> np.ndarray:
+    found = file[name]
+    right = found.dtype == dtype and len(found.shape) == axes and (width is None or found.shape[-1] == width)
+    shape = f"{axes} axes" + (f", the last of {width}" if width else "")
+    _expect(right, f"{name} of type {np.dtype(dtype)} with {shape}, not {found.dtype} {found.shape}")
+    _expect(found.nbytes <= found.file.id.get_filesize(), f"{name} in it, not {found.nbytes} bytes declared only")
+    array = found[...]
+    _expect(not finite or bool(np.isfinite(array).all()), f"{name} without NaN and infinite numbers")
+    return array
+
+
+def _expect(right: bool, wanted: str) -> None:
+    if not right:
+        raise ValueError(f"it must have {wanted}")
 
 
 def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
@@ -158,9 +172,10 @@ def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
 
 
 def _arrays(state: State) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(state, name) for name in BODY_ARRAYS + JOINT_ARRAYS}
+    arrays = {name: getattr(state, name) for name in (*BODY_ARRAYS, *JOINT_ARRAYS)}
     arrays |= {name: getattr(state, name) for name in FLOW_ARRAYS if len(getattr(state, name))}
-    names = MEMORY_ARRAYS + tuple(name for name in LAW_ARRAYS if getattr(state.memory, name).shape[1])
+    laws = (name for name in MEMORY_COLUMNS[1:] if getattr(state.memory, name).shape[1])
+    names = (*MEMORY_KEYS, MEMORY_COLUMNS[0], *laws)
     return arrays | {f"memory/{name}": getattr(state.memory, name) for name in names}
 
 
@@ -170,11 +185,3 @@ def _digest(state: State, arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -34,6 +34,7 @@ def run_facts(path: Path) -> dict[str, Any]:
         reports, about = run.reports, dict(run.attributes)
         facts: dict[str, Any] = {
             "kind": "trajectory",
+            "run_id": run.run_id,
             "finished": run.finished,
             "frames": run.frames,
             "time": float(run.times[-1]) if run.frames else None,
@@ -47,6 +48,7 @@ def run_facts(path: Path) -> dict[str, Any]:
             "tumble_version": about.pop("tumble_version", None),
             "options": json.loads(about.pop("options", "{}")),
             "final_state_sha256": run.final_state_sha256,
+            "history": run.history,
         }
     if len(reports.get("time", ())):
         facts |= {column: float(v[-1]) for column, v in reports.items() if "." in column}

@@ -1,16 +1,19 @@
-"""Layout of a trajectory file in HDF5 (f frames, n bodies, r steps, c contacts over all frames):
+"""Layout of a trajectory file in HDF5, version 3; `docs/files.md` describes it for readers in any language.
 
-committed (1,), finished (1,)
-frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, n, 3);
-           orientation (f, n, 4); contact_end (f,); for the e joints, motors and springs of model/joint_names:
+(f frames, n bodies of which k are recorded, r steps, c contacts over all frames; every dataset has its `unit`)
+
+committed (1,), finished (1,), history: text, JSON
+frames/    time, step, state_sha256, report_end (f,); position, velocity, angular_velocity (f, k, 3);
+           orientation (f, k, 4); contact_end (f,); for the e joints, motors and springs of model/joint_names:
            joint_force, joint_torque (f, e, 3), joint_value, joint_speed, joint_effort, joint_power (f, e);
            presence (f, n) int8 where bodies come or go
-steps/     one column of reports each (r,); frame i ends at row report_end[i]
+steps      (r,) a table with a named column for each number of the reports; frame i ends at row report_end[i]
 contacts/  body_a, body_b, gap (c,); point, normal, force (c, 3); frame i ends at row contact_end[i]
-model/     the arrays that a picture needs, and names, emitters, sinks and measuring planes as JSON
+model/     the arrays that a picture needs; body_uid (n,); recorded (k,): which bodies have rows in the frames; names,
+           emitters, sinks and measuring planes as JSON; description: text, JSON, everything that acts
 model/geometry/  the pooled hulls, meshes and height fields, once however many bodies share them
 
-Version 2 has four shape parameters, shape_geometry and model/geometry; version 1 had spheres, boxes and half-spaces.
+Version 2, still read, has a dataset for each column in steps/ and no run id, units, history, uids or chosen bodies.
 """
 
 from __future__ import annotations
@@ -27,14 +30,17 @@ from ..backends.base import Geometry
 from ..errors import FileError, message
 from ..scene.model import Model
 from .checkpoint import Attribute
+from .files import made_in_memory
+from .live import FORMAT_BOUNDS, PAGED
 
-__all__ = ["StoredModel", "contact_columns", "create_file", "difference", "read_model"]
+__all__ = ["Plan", "StoredModel", "contact_columns", "create_file", "difference", "read_model"]
 
 FORMAT = "tumble trajectory"
-VERSION = 2
+VERSION = 3
+READABLE = (2, 3)
 CHUNK_BYTES = 2**20
-GROUPS = {"frames": None, "steps": "report_end", "contacts": "contact_end"}
 BODY_FIELDS = {"position": 3, "orientation": 4, "velocity": 3, "angular_velocity": 3}
+SCALARS = {"time": np.float64, "step": np.int64, "report_end": np.int64, "state_sha256": "S64"}
 JOINT_FIELDS = {
     "joint_force": (3,),
     "joint_torque": (3,),
@@ -43,6 +49,7 @@ JOINT_FIELDS = {
     "joint_effort": (),
     "joint_power": (),
 }
+PACKED = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 CONTACT_COLUMNS = {
     "body_a": ((), np.int32),
     "body_b": ((), np.int32),
@@ -51,6 +58,47 @@ CONTACT_COLUMNS = {
     "gap": ((), np.float64),
     "force": ((3,), np.float64),
 }
+
+UNITS = {
+    "position": "m",
+    "orientation": "1",
+    "velocity": "m/s",
+    "angular_velocity": "rad/s",
+    "time": "s",
+    "joint_force": "N",
+    "joint_torque": "N m",
+    "joint_value": "rad or m",
+    "joint_speed": "rad/s or m/s",
+    "joint_effort": "N m or N",
+    "joint_power": "W",
+    "point": "m",
+    "gap": "m",
+    "force": "N",
+    "shape_parameters": "m",
+    "shape_position": "m",
+    "body_mass": "kg",
+    "body_center": "m",
+    "hull_point": "m",
+    "mesh_point": "m",
+    "field_height": "m",
+}
+"""Of datasets by name; the others are counts, indices, flags and unit vectors: "1"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a trajectory records."""
+
+    fields: tuple[str, ...]
+    """Any of position, orientation, velocity, angular_velocity, contacts"""
+    columns: Mapping[str, str]
+    """Names of the numbers of a report and their units"""
+    bodies: np.ndarray | None = None
+    """(k,) bodies whose fields are recorded, None: all"""
+    single: bool = False
+    """Fields of bodies in single precision"""
+    compress: bool = False
+    """Fields of bodies packed by gzip"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +128,7 @@ MODEL_ARRAYS = tuple(
 
 
 def difference(stored: StoredModel, model: Model) -> str | None:
-    """Name of the first array in which two models differ."""
+    """Name of the first array of the file's model in which another one differs."""
     for name in MODEL_ARRAYS:
         if not np.array_equal(getattr(stored, name), getattr(model, name)):
             return name
@@ -106,67 +154,68 @@ def read_model(group: Any) -> StoredModel:
     return StoredModel(*arrays, geometry, names, joints, str(group.attrs.get("flow", "")))
 
 
-def write_model(group: Any, model: Model) -> None:
+def write_model(group: Any, model: Model, recorded: np.ndarray, description: str) -> None:
     """Fill an empty HDF5 group; large arrays of the geometry, mostly indices, are packed."""
     for name in MODEL_ARRAYS:
         group[name] = getattr(model, name)
+    group["body_uid"], group["recorded"] = model.body_uid, recorded
+    group["description"] = description
     group.attrs["names"] = json.dumps(model.names)
     group.attrs["joint_names"] = json.dumps(model.joints.names)
     group.attrs["flow"] = _flow(model)
     geometry = group.create_group("geometry")
     for name, array in zip(Geometry._fields, model.geometry):
-        packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if array.nbytes > CHUNK_BYTES else {}
-        geometry.create_dataset(name, data=array, **packed)
+        geometry.create_dataset(name, data=array, **(PACKED if array.nbytes > CHUNK_BYTES else {}))
 
 
 def create_file(
-    path: Path,
-    model: Model,
-    fields: tuple[str, ...],
-    columns: tuple[str, ...],
-    attributes: Mapping[str, Attribute],
+    path: Path, model: Model, plan: Plan, attributes: Mapping[str, Attribute], *, history: str, description: str
 ) -> None:
     """An empty trajectory with every dataset it will ever have."""
-    import h5py
-
-    count = model.body_count
-    with h5py.File(path, "w", libver="latest") as file:
+    recorded = np.arange(model.body_count) if plan.bodies is None else plan.bodies
+    with made_in_memory(path, libver=FORMAT_BOUNDS, **PAGED) as file:
         file.attrs.update(attributes)
-        file.attrs.update(
-            format=FORMAT, format_version=VERSION, fields=json.dumps(fields), report_columns=json.dumps(columns)
-        )
+        file.attrs.update(format=FORMAT, format_version=VERSION, fields=json.dumps(plan.fields), part=0, parts=1)
         file["committed"] = np.zeros(1, np.int64)
         file["finished"] = np.zeros(1, np.int64)
+        file["history"] = history
+        for name, (shape, dtype, chunk, packed) in _growing(model, plan, len(recorded)).items():
+            more = PACKED if packed else {}
+            file.create_dataset(name, (0, *shape), dtype, chunks=chunk, maxshape=(None, *shape), **more)
+        write_model(file.create_group("model"), model, recorded.astype(np.int32), description)
+        file.visititems(_add_unit)
+        if plan.columns:
+            file["steps"].attrs["unit"] = json.dumps(dict(plan.columns))
 
-        def column(name: str, shape: tuple[int, ...], dtype: Any, chunk: tuple[int, ...]) -> None:
-            file.create_dataset(name, (0, *shape), dtype, chunks=chunk, maxshape=(None, *shape))
 
-        scalars = {"time": np.float64, "step": np.int64, "report_end": np.int64, "state_sha256": "S64"}
-        for name, dtype in scalars.items():
-            column(f"frames/{name}", (), dtype, (256,))
-        for field in fields:
-            if field != "contacts":
-                width = BODY_FIELDS[field]
-                column(
-                    f"frames/{field}",
-                    (count, width),
-                    np.float64,
-                    (1, max(1, min(count, CHUNK_BYTES // (8 * width))), width),
-                )
-        if model.flow.changes:
-            column("frames/presence", (count,), np.int8, (1, min(count, CHUNK_BYTES)))
-        joints = len(model.joints.elements)
-        if joints:
-            for name, shape in JOINT_FIELDS.items():
-                column(f"frames/{name}", (joints, *shape), np.float64, (16, joints, *shape))
-        if "contacts" in fields:
-            column("frames/contact_end", (), np.int64, (256,))
-            for name, (shape, dtype) in CONTACT_COLUMNS.items():
-                column(f"contacts/{name}", shape, dtype, (4096, *shape))
-        steps = file.create_group("steps")
-        for name in columns:
-            column(f"{steps.name}/{name}", (), np.float64, (1024,))
-        write_model(file.create_group("model"), model)
+def _growing(model: Model, plan: Plan, rows: int) -> dict[str, tuple]:
+    """Shape of a row, type, chunk and whether it is packed, of all datasets that grow."""
+    found: dict[str, tuple] = {f"frames/{name}": ((), dtype, (256,), False) for name, dtype in SCALARS.items()}
+    dtype = np.dtype(np.float32 if plan.single else np.float64)
+    for field in plan.fields:
+        if field != "contacts":
+            width = BODY_FIELDS[field]
+            chunk = (1, max(1, min(rows, CHUNK_BYTES // (dtype.itemsize * width))), width)
+            found[f"frames/{field}"] = ((rows, width), dtype, chunk, plan.compress)
+    if model.flow.changes:
+        count = model.body_count
+        found["frames/presence"] = ((count,), np.int8, (1, min(count, CHUNK_BYTES)), plan.compress)
+    joints = len(model.joints.elements)
+    if joints:
+        for name, shape in JOINT_FIELDS.items():
+            found[f"frames/{name}"] = ((joints, *shape), np.float64, (16, joints, *shape), False)
+    if "contacts" in plan.fields:
+        found["frames/contact_end"] = ((), np.int64, (256,), False)
+        for name, (shape, kind) in CONTACT_COLUMNS.items():
+            found[f"contacts/{name}"] = (shape, kind, (4096, *shape), False)
+    if plan.columns:
+        found["steps"] = ((), np.dtype([(name, np.float64) for name in plan.columns]), (64,), False)
+    return found
+
+
+def _add_unit(name: str, item: Any) -> None:
+    if hasattr(item, "dtype") and item.dtype.kind in "iuf":
+        item.attrs["unit"] = UNITS.get(name.rpartition("/")[2], "1")
 
 
 def contact_columns(contacts: Any) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Trajectories in HDF5. Every committed frame stays readable, whenever and however the writer ends.
+"""Reading trajectories (HDF5), also while they are written and after the writer was killed.
 
 The layout of the file is described in `layout`.
 """
@@ -6,7 +6,7 @@ The layout of the file is described in `layout`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,174 +17,25 @@ from .. import checks
 from ..checks import nearest
 from ..enums import BodyKind, Presence
 from ..errors import FileError, message
-from ..scene import rotation
-from ..scene.model import Model, State
-from .checkpoint import Attribute, plain, replacing
+from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
+from .description import Description, from_text
 from .flow import FlowSeries, flow_series
 from .layout import (
     BODY_FIELDS,
-    CHUNK_BYTES,
     CONTACT_COLUMNS,
     FORMAT,
-    GROUPS,
     JOINT_FIELDS,
-    VERSION,
+    READABLE,
+    SCALARS,
+    Plan,
     StoredModel,
-    contact_columns,
-    create_file,
-    difference,
     read_model,
 )
 
-__all__ = ["StoredModel", "Trajectory", "TrajectoryWriter"]
+__all__ = ["StoredModel", "Trajectory"]
 
 DAMAGED = "The file is damaged or of another kind; run the scene again."
-
-
-class TrajectoryWriter:
-    """Streams frames to a file, which is replaced if it exists.
-
-    fields: any of position, orientation, velocity, angular_velocity, contacts. report_columns: names of the
-    numbers that `append_report` takes each step. attributes: named values about the run.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        model: Model,
-        fields: Sequence[str],
-        report_columns: Sequence[str],
-        attributes: Mapping[str, Attribute],
-    ) -> None:
-        self.path = Path(path)
-        with replacing(self.path) as temporary:
-            create_file(temporary, model, tuple(fields), tuple(report_columns), attributes)
-        self._start(model)
-
-    @classmethod
-    def reopen(cls, path: str | Path, *, model: Model, step: int) -> TrajectoryWriter:
-        """Go on with a file, also one of a killed writer; frames after `step` and their rows are dropped."""
-        self = cls.__new__(cls)
-        self.path = Path(path)
-        with Trajectory(path) as old, replacing(self.path) as temporary:
-            other = difference(old.model, model)
-            if other is not None:
-                raise FileError(
-                    message(
-                        str(path),
-                        "must hold the same scene",
-                        f"another {other}",
-                        "Resume with the scene file that the run began with.",
-                    )
-                )
-            create_file(temporary, model, old.fields, tuple(old.reports), old.attributes)
-            old.copy_to(temporary, int(np.searchsorted(old.steps, step, side="right")))
-        self._start(model)
-        return self
-
-    def _start(self, model: Model) -> None:
-        import h5py
-
-        self._model = model
-        self._rows: list[tuple[float, ...]] = []
-        self._file = h5py.File(self.path, "r+", libver="latest")
-        self._frames, self._steps = dict(self._file["frames"]), dict(self._file["steps"])
-        self._contacts = dict(self._file["contacts"]) if "contacts" in self._file else {}
-        self._committed, self._finished = self._file["committed"], self._file["finished"]
-        self._count = int(self._committed[0])
-        self._columns = tuple(json.loads(self._file.attrs["report_columns"]))
-        self._file.swmr_mode = True
-
-    @property
-    def frames(self) -> int:
-        """Number of frames that a reader sees."""
-        return self._count
-
-    def append_report(self, values: Sequence[float]) -> None:
-        """One row of numbers in the order of the report columns; reaches the file with the next frame."""
-        row = tuple(float(v) for v in values)
-        if len(row) != len(self._columns):
-            raise FileError(
-                message(
-                    f"{self.path}: steps",
-                    f"a row has {len(self._columns)} numbers",
-                    len(row),
-                    "Give one for each report column.",
-                )
-            )
-        self._rows.append(row)
-
-    def append_frame(self, state: State, contacts: Any = None, joints: Any = None) -> None:
-        """Write one frame with the pending reports and commit it; a step that is there already is left as it is.
-
-        contacts: a mapping or object with body_a, body_b, gap (k,) and point, normal, force (k, 3), where the
-        force [N] is the one on body B in world axes. joints: an object with force, torque (e, 3), value, speed,
-        effort and power (e,).
-        """
-        if not self._file:
-            raise FileError(
-                message(
-                    str(self.path), "a closed trajectory takes no frame", "append_frame", "Use TrajectoryWriter.reopen."
-                )
-            )
-        frame = self.frames
-        if frame and int(self._frames["step"][frame - 1]) == state.step:
-            return
-        position, orientation = self._model.user_pose(state)
-        values = {
-            "position": position,
-            "orientation": orientation,
-            "velocity": state.velocity,
-            "angular_velocity": rotation.rotate(state.orientation, state.spin),
-            "time": state.time,
-            "step": state.step,
-            "state_sha256": state.sha256().encode(),
-            "presence": state.presence,
-        }
-        for name in JOINT_FIELDS:
-            if name in self._frames:
-                values[name] = getattr(joints, name.removeprefix("joint_"))
-        ends = {}
-        if self._contacts:
-            columns = contact_columns(contacts)
-            ends["contact_end"] = self._extend(self._contacts, columns, frame, "contact_end")
-        rows = np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self._columns))
-        ends["report_end"] = self._extend(self._steps, dict(zip(self._columns, rows.T)), frame, "report_end", len(rows))
-        for name, dataset in self._frames.items():
-            dataset.resize(frame + 1, axis=0)
-            dataset[frame] = ends[name] if name in ends else values[name]
-        self._file.flush()
-        self._committed[0] = self._count = frame + 1
-        self._file.flush()
-        self._rows.clear()
-
-    def _extend(
-        self, group: dict[str, Any], columns: Mapping[str, np.ndarray], frame: int, end: str, count: int | None = None
-    ) -> int:
-        """Append columns of one length after the rows of the last committed frame; returns the new end."""
-        start = int(self._frames[end][frame - 1]) if frame else 0
-        stop = start + (len(next(iter(columns.values()))) if count is None else count)
-        for name, dataset in group.items():
-            dataset.resize(stop, axis=0)
-            if stop > start:
-                dataset[start:stop] = columns[name]
-        return stop
-
-    def close(self, finished: bool = True) -> None:
-        """Close the file; `finished` tells the reader that the run came to its end."""
-        if not self._file:
-            return
-        self._finished[0] = int(finished)
-        self._file.flush()
-        self._file.close()
-
-    def __enter__(self) -> TrajectoryWriter:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close(finished=kind is None)
 
 
 class Trajectory:
@@ -192,7 +43,7 @@ class Trajectory:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._file = _open(self.path)
+        self._file = open_readable(self.path)
         try:
             with self._guard():
                 self._load()
@@ -212,47 +63,146 @@ class Trajectory:
                 )
             )
         attributes = plain(file.attrs)
-        if attributes["format_version"] != VERSION:
+        self.version = int(attributes.pop("format_version"))
+        if self.version not in READABLE:
             raise FileError(
                 message(
                     str(self.path),
-                    f"must have version {VERSION} of the layout",
-                    f"version {attributes['format_version']}",
+                    f"must have a version of the layout among {READABLE}",
+                    f"version {self.version}",
                     "Read it with the tumble that wrote it, or run the scene again.",
                 )
             )
-        self.fields: tuple[str, ...] = tuple(json.loads(attributes.pop("fields")))
-        self._columns = tuple(json.loads(attributes.pop("report_columns")))
-        del attributes["format"], attributes["format_version"]
+        self.fields: tuple[str, ...] = tuple(map(str, json.loads(attributes.pop("fields"))))
+        old_columns = json.loads(attributes.pop("report_columns", "[]"))
+        self._columns = tuple(old_columns if self.version == 2 else self._step_columns())
+        self.run_id = str(attributes.pop("run_id", ""))
+        """Ties a trajectory to its checkpoint; empty in files of version 2"""
+        self._parts = int(attributes.pop("parts", 1)), attributes.pop("part", 0)
+        del attributes["format"]
         self.attributes = attributes
         self.frames = int(file["committed"][0])
         self.finished = bool(file["finished"][0])
-        self.times: np.ndarray = file["frames/time"][: self.frames]
-        self.steps: np.ndarray = file["frames/step"][: self.frames]
-        if len(self.times) < self.frames or not np.all(np.diff(self.steps) > 0):
-            raise OSError("the frames do not follow each other")
         self.model = read_model(file["model"])
+        n = len(self.model.body_kind)
+        self.bodies: np.ndarray = np.arange(n) if self.version == 2 else file["model/recorded"][...].astype(np.int64)
+        """(k,) indices of the bodies whose fields are recorded"""
+        self.ends = tuple(end for end in ("report_end", "contact_end") if end in file["frames"])
+        self._check(n)
+        self.times: np.ndarray = file["frames/time"][: self.frames].astype(np.float64)
+        self.steps: np.ndarray = file["frames/step"][: self.frames].astype(np.int64)
+        _expect(bool(np.isfinite(self.times).all()), "times that are numbers")
+        _expect(bool(np.all(np.diff(self.steps) > 0)), "frames that follow each other")
+
+    def _step_columns(self) -> tuple[str, ...]:
+        return tuple(self._file["steps"].dtype.names or ()) if "steps" in self._file else ()
+
+    def _check(self, n: int) -> None:
+        """Types, widths and counts, before anything is read at their word."""
+        file, f = self._file, self.frames
+        _expect(f >= 0, "a count of frames that is not negative")
+        _expect(
+            self.bodies.ndim == 1 and np.all((self.bodies >= 0) & (self.bodies < n)), "recorded bodies of the model"
+        )
+        wanted: dict[str, tuple[tuple[int, ...], str]] = {
+            name: ((), np.dtype(dtype).kind) for name, dtype in SCALARS.items()
+        }
+        for field in self.fields:
+            _expect(field == "contacts" or field in BODY_FIELDS, f"known fields, not '{field[:40]}'")
+            if field != "contacts":
+                wanted[field] = ((len(self.bodies), BODY_FIELDS[field]), "f")
+        if "presence" in file["frames"]:
+            wanted["presence"] = ((n,), "i")
+        if self.model.joint_names:
+            wanted |= {name: ((len(self.model.joint_names), *s), "f") for name, s in JOINT_FIELDS.items()}
+        if "contacts" in self.fields:
+            wanted["contact_end"] = ((), "i")
+        for name, (shape, kind) in wanted.items():
+            found = file[f"frames/{name}"]
+            right = found.shape[1:] == shape and found.dtype.kind == kind and len(found) >= f
+            _expect(right, f"frames/{name} of {f} rows {shape} of kind '{kind}', not {found.shape} {found.dtype}")
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """The tables that frames point into."""
+        file, f = self._file, self.frames
+        tables = {"report_end": [file[f"steps/{c}"] for c in self._columns] if self.version == 2 else []}
+        if self.version > 2 and "steps" in file:
+            tables["report_end"] = [file["steps"]]
+            kinds = {file["steps"].dtype[c].kind for c in self._columns}
+            _expect(kinds <= {"f"}, "steps of floating-point numbers")
+        if "contacts" in self.fields:
+            tables["contact_end"] = [file[f"contacts/{c}"] for c in CONTACT_COLUMNS]
+            for dataset, (shape, dtype) in zip(tables["contact_end"], CONTACT_COLUMNS.values()):
+                right = dataset.shape[1:] == shape and dataset.dtype.kind == np.dtype(dtype).kind
+                _expect(right, f"{dataset.name} of rows {shape}, not {dataset.shape} {dataset.dtype}")
+        for end, datasets in tables.items():
+            rows = file[f"frames/{end}"][:f].astype(np.int64)
+            rising = bool(np.all(np.diff(rows) >= 0) and np.all(rows >= 0))
+            _expect(rising, f"frames/{end} that rises")
+            for dataset in datasets:
+                enough = len(dataset.shape) >= 1 and (not f or rows[-1] <= len(dataset))
+                _expect(enough, f"{dataset.name} of {rows[-1] if f else 0} rows, not {dataset.shape}")
+
+    def check_appendable(self) -> None:
+        """Refuse what this version cannot go on with."""
+        if self.version != READABLE[-1] or self._parts[0] != 1:
+            got = f"version {self.version}" if self.version != READABLE[-1] else f"one of {self._parts[0]} parts"
+            remedy = "Go on with the tumble that wrote it, or start the run again under another name."
+            raise FileError(message(str(self.path), f"must be a whole run of version {READABLE[-1]}", got, remedy))
+
+    @property
+    def plan(self) -> Plan:
+        """What is recorded."""
+        body = [self._file[f"frames/{f}"] for f in self.fields if f != "contacts"]
+        return Plan(
+            fields=self.fields,
+            columns=dict.fromkeys(self._columns, ""),
+            bodies=self.bodies,
+            single=any(dataset.dtype == np.float32 for dataset in body),
+            compress=any(dataset.compression is not None for dataset in body),
+        )
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """What happened to the run: when it began, was resumed, was changed and how."""
+        with self._guard():
+            return list(json.loads(self._file["history"][()])) if "history" in self._file else []
+
+    @property
+    def description(self) -> Description:
+        """Everything that acts: model, step options and solver, by name."""
+        with self._guard():
+            return from_text(self._file["model/description"][()]) if self.version > 2 else {}
 
     def read(self, field: str, frame: int) -> np.ndarray:
-        """One field (n, k) of one frame; negative frames count from the end."""
+        """One field (k, width) of the recorded `bodies` in one frame; negative frames count from the end."""
         dataset = self._dataset(field)
         with self._guard():
-            return dataset[self._frame(frame)]
+            return _finite(field, dataset[self._frame(frame)])
 
     def array(self, field: str) -> np.ndarray:
-        """One field of all frames (frames, n, k)."""
+        """One field of all frames (frames, k, width)."""
         dataset = self._dataset(field)
         with self._guard():
-            return dataset[: self.frames]
+            return _finite(field, dataset[: self.frames])
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """body_a, body_b, gap (k,), point, normal, force (k, 3) of one frame."""
         if "contacts" not in self.fields:
-            self._dataset("contacts")
+            raise FileError(
+                message(
+                    str(self.path),
+                    "must hold contacts",
+                    ", ".join(self.fields),
+                    "Record them with 'contacts' in Save.fields, or tumble run --contacts.",
+                )
+            )
         with self._guard():
             index = self._frame(frame)
-            rows = slice(self._end("contact_end", index), self._end("contact_end", index + 1))
-            return {name: self._file[f"contacts/{name}"][rows] for name in CONTACT_COLUMNS}
+            rows = slice(self.end("contact_end", index), self.end("contact_end", index + 1))
+            columns = ((name, self._file[f"contacts/{name}"][rows]) for name in CONTACT_COLUMNS)
+            return {name: _finite(name, a) if a.dtype.kind == "f" else a for name, a in columns}
 
     def clusters(
         self, frame: int, *, gap: float | None = None, force: float | None = None, through_fixed: bool = False
@@ -293,36 +243,26 @@ class Trajectory:
             known = JOINT_FIELDS if self.model.joint_names else ()
             raise FileError(message(str(self.path), "must hold what is asked for", repr(name), nearest(name, known)))
         with self._guard():
-            return self._file[f"frames/{name}"][: self.frames]
+            return _finite(name, self._file[f"frames/{name}"][: self.frames])
 
     @property
     def reports(self) -> dict[str, np.ndarray]:
         """The report columns, one number for each step up to the last frame."""
+        stop = self.end("report_end", self.frames)
+        return {name: self.report_column(name, 0, stop) for name in self._columns}
+
+    def report_column(self, name: str, start: int, stop: int) -> np.ndarray:
+        """Some rows of one report column."""
         with self._guard():
-            stop = self._end("report_end", self.frames)
-            return {name: self._file[f"steps/{name}"][:stop] for name in self._columns}
+            if self.version == 2:
+                return self._file[f"steps/{name}"][start:stop].astype(np.float64)
+            return self._file["steps"].fields(name)[start:stop].astype(np.float64)
 
     @property
     def final_state_sha256(self) -> str | None:
         """Hash of the last recorded state, None without frames."""
         with self._guard():
             return self._file["frames/state_sha256"][self.frames - 1].decode() if self.frames else None
-
-    def copy_to(self, path: Path, frames: int) -> None:
-        """Copy the first frames with their rows into a new, empty trajectory file of the same layout."""
-        import h5py
-
-        with self._guard(), h5py.File(path, "r+", libver="latest") as new:
-            for group, end in GROUPS.items():
-                for name, source in self._file.get(group, {}).items():
-                    stop = self._end(end, frames)
-                    target = new[f"{group}/{name}"]
-                    target.resize(stop, axis=0)
-                    row = source.dtype.itemsize * max(1, int(np.prod(source.shape[1:])))
-                    block = max(1, 16 * CHUNK_BYTES // row)
-                    for start in range(0, stop, block):
-                        target[start : min(start + block, stop)] = source[start : min(start + block, stop)]
-            new["committed"][0] = frames
 
     def close(self) -> None:
         """Close the file."""
@@ -340,9 +280,10 @@ class Trajectory:
             raise FileError(message(str(self.path), f"has {self.frames} frames", f"frame {frame}", "Count from 0."))
         return index
 
-    def _end(self, end: str | None, frames: int) -> int:
-        """Rows that belong to the first frames."""
-        return frames if end is None or not frames else int(self._file[f"frames/{end}"][frames - 1])
+    def end(self, name: str, frames: int) -> int:
+        """Rows of reports (`report_end`) or contacts (`contact_end`) that belong to the first frames."""
+        with self._guard():
+            return int(self._file[f"frames/{name}"][frames - 1]) if frames else 0
 
     def _dataset(self, field: str) -> Any:
         if field not in self.fields or field not in BODY_FIELDS:
@@ -357,16 +298,28 @@ class Trajectory:
     def _guard(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, KeyError, RuntimeError, TypeError, ValueError) as cause:
-            if isinstance(cause, FileError):
-                raise
+        except FileError:
+            raise
+        except UNREADABLE as cause:
             raise FileError(
                 message(str(self.path), "must be a whole trajectory", f"{type(cause).__name__}: {cause}", DAMAGED)
             ) from cause
 
 
-def _open(path: Path) -> Any:
-    """The file for reading; one that its writer has not closed needs the SWMR mode of HDF5."""
+def _expect(right: bool, wanted: str) -> None:
+    if not right:
+        raise ValueError(f"it must have {wanted}")
+
+
+def _finite(name: str, values: np.ndarray) -> np.ndarray:
+    """In double precision, whatever the file has."""
+    values = values.astype(np.float64, copy=False)
+    _expect(bool(np.isfinite(values).all()), f"{name} without NaN and infinite numbers")
+    return values
+
+
+def open_readable(path: Path) -> Any:
+    """The file for reading; one of version 2 that its writer has not closed needs the SWMR mode of HDF5."""
     import h5py
 
     if not path.is_file():

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from typing import Any, Protocol
 
+from ..kernels import jit
 from .report import StepReport
 
 __all__ = ["show_progress"]
@@ -49,6 +50,7 @@ class _Clock:
     def __init__(self, steps: int, interval: float) -> None:
         self.steps, self.done, self._interval = steps, 0, interval
         self._start = self._shown = time.perf_counter()
+        self._compiled = jit.compile_log.seconds
 
     def due(self) -> bool:
         """Count a step; whether an interval has passed since the last time this was true."""
@@ -61,8 +63,14 @@ class _Clock:
 
     @property
     def rate(self) -> float:
-        """Steps a second."""
-        return self.done / max(1e-9, time.perf_counter() - self._start)
+        """Steps a second, without the time that compiling takes."""
+        compiling = jit.compile_log.seconds - self._compiled
+        return self.done / max(1e-9, time.perf_counter() - self._start - compiling)
+
+    def pace(self) -> tuple[str, str]:
+        """Rate, and the time that the other steps take at it."""
+        rate = self.rate
+        return f"{rate:.3g} steps/s", f"{timedelta(seconds=round((self.steps - self.done) / rate))} left"
 
 
 class _Silent:
@@ -90,9 +98,7 @@ class _Lines:
         c = self._clock
         if not c.due() or c.done >= c.steps:
             return
-        rate = c.rate
-        left = timedelta(seconds=round((c.steps - c.done) / rate))
-        text = f"step {c.done} of {c.steps}  {rate:.3g} steps/s  {left} left  {_facts(report, unconverged)}"
+        text = "  ".join((f"step {c.done} of {c.steps}", *c.pace(), _facts(report, unconverged)))
         with suppress(OSError):  # a full disk or a closed pipe must not end the run
             print(text, file=sys.stderr, flush=True)
 
@@ -105,7 +111,7 @@ class _Bar:
 
     def __init__(self, steps: int) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self._clock = _Clock(steps, BAR_EVERY)
         self._progress: Any = Progress(
@@ -113,22 +119,23 @@ class _Bar:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[info]}"),
             console=Console(stderr=True),
         )
 
     def __enter__(self) -> _Bar:
         self._progress.start()
-        self._task = self._progress.add_task("steps", total=self._clock.steps, rate="", info="")
+        self._task = self._progress.add_task("steps", total=self._clock.steps, rate="", left="", info="")
         return self
 
     def update(self, report: StepReport, unconverged: int) -> None:
         """Move the bar, not too often."""
         c = self._clock
         if c.due() or c.done >= c.steps:
-            rate = f"{c.rate:.3g} steps/s"
-            self._progress.update(self._task, completed=c.done, info=_facts(report, unconverged), rate=rate)
+            rate, left = c.pace()
+            info = _facts(report, unconverged)
+            self._progress.update(self._task, completed=c.done, rate=rate, left=left, info=info)
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()

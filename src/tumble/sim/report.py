@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 
 from ..enums import Law, Status
 
-__all__ = ["REPORT_COLUMNS", "STAGES", "StepReport"]
+__all__ = ["REPORT_COLUMNS", "REPORT_UNITS", "STAGES", "StepReport"]
 
 STAGES = ("predict", "place", "broad", "narrow", "assemble", "solve", "advance")
 
@@ -104,6 +104,18 @@ _TEXT = ("law", "solver", "status", "seconds", "flow")
 REPORT_COLUMNS = tuple(f.name for f in fields(StepReport) if f.name not in _TEXT) + tuple(
     f"seconds_{s}" for s in STAGES
 )
+
+_UNITS = {
+    "J": "complementarity_error certificate_energy objective kinetic_energy potential_energy elastic_energy "
+    "work_normal work_recovery work_friction work_external work_driven work_joints energy_flow energy_defect",
+    "m": "certificate_shift local_shift missed largest_overlap",
+    "m/s": "residual_eq25 penetration_speed largest_speed",
+    "s": "time " + " ".join(f"seconds_{stage}" for stage in STAGES),
+    "W": "motor_power",
+    "m or rad": "joint_drift joint_drift_before",
+}
+REPORT_UNITS = dict.fromkeys(REPORT_COLUMNS, "1") | {n: unit for unit, names in _UNITS.items() for n in names.split()}
+"""Of every column."""
 
 
 def report_row(report: StepReport) -> list[float]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,17 @@ import numpy as np
 
 from .. import checks
 from ..errors import BlowUpError, FileError, OptionsError, TumbleError, TumbleWarning, message
+from ..interrupts import deferred
+from ..kernels import jit
 from ..observe.flow import FlowSeries, flow_series
-from ..observe.trajectory import Trajectory, TrajectoryWriter
 from ..options import Save
-from ..version import __version__
+from .compiling import announced
 from .dump import AUTOMATIC, can_be_dumped, dump_failure, dump_path, dump_problem, small_enough
 from .flow import blocked, no_room
 from .progress import show_progress
-from .report import REPORT_COLUMNS, StepReport, report_row
+from .recording import Recording, open_recording, report_columns
+from .report import StepReport, report_row
+from .reports import RecentReports, StoredReports
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -41,11 +44,12 @@ class RunResult:
     time: float
     """Simulated time at the end [s]"""
     seconds: float
-    """Wall time [s]"""
+    """Wall time without that of compiling [s]"""
     unconverged: int
     """Steps that did not reach the tolerance"""
-    reports: dict[str, np.ndarray]
-    """One array (steps,) for each column of the reports"""
+    reports: Mapping[str, np.ndarray]
+    """One array (steps,) for each column of the reports. With a trajectory they are read from it when asked for;
+    without, the last 100,000 steps are kept."""
     path: Path | None
     frames: int
     problems: tuple[Path, ...] = ()
@@ -54,6 +58,10 @@ class RunResult:
     """Steps whose unique forces were asked for and not found"""
     flow_totals: dict[str, float] = field(default_factory=dict)
     """Of emitters, sinks and measuring planes at the end, see `Simulation.flow`"""
+    compiling: float = 0.0
+    """Wall time that compiling kernels took [s]"""
+    out_of_time: bool = False
+    """Whether the wall time was used up before the end"""
 
     def flow(self, plane: str) -> FlowSeries:
         """What passed a measuring plane, step by step."""
@@ -76,6 +84,10 @@ class RunResult:
             f"certificate: {r['certificate_energy'].max():.2g} J, gaps moved by {r['certificate_shift'].max():.2g} m",
             "time: " + ", ".join(f"{k} {100 * v / total:.0f} %" for k, v in stages.items()),
         ]
+        if self.compiling >= 0.5:
+            lines.append(f"compiling kernels took another {self.compiling:.1f} s")
+        if self.out_of_time:
+            lines.append("the wall time is used up: go on with --resume (resume=True)")
         if self.unconverged:
             lines.append(
                 f"{self.unconverged} of {self.steps} steps did not reach the tolerance: raise max_iterations, "
@@ -100,149 +112,174 @@ def run(
     progress: bool | None,
     strict: bool,
     resume: bool,
+    accept_changes: bool = False,
+    wall_time: float | None = None,
     dump_problems: Sequence[int] = (),
     stop: Callable[[Simulation], bool] | None = None,
 ) -> RunResult:
     """See `Simulation.run`."""
+    clock = _Clock(wall_time)
+    _check_arguments(until, save, strict, resume, accept_changes)
+    dumps = _Dumps(sim, save, dump_problems)
+    sim.prepare()
+    recording = open_recording(sim, save, resume=resume, accept_changes=accept_changes) if save is not None else None
+    try:
+        log = _steps(sim, _target(sim, until), recording, clock, dumps, progress=progress, strict=strict, stop=stop)
+    except BaseException as cause:
+        _end_early(sim, recording, cause)
+        if isinstance(cause, BlowUpError) and save is not None:
+            path = dump_failure(sim, save.path)
+            raise BlowUpError(f"{cause} State and problem are in {path}.") from cause
+        raise
+    if recording is not None:
+        recording.end(sim, finished=not log.out_of_time)
+    dumps.finish()
+    for emitter, placed, waiting in blocked(sim.model, sim.state):
+        warnings.warn(no_room(emitter, sim.time, placed, waiting), TumbleWarning, stacklevel=3)
+    return RunResult(
+        log.steps,
+        sim.time,
+        clock.seconds,
+        log.unconverged,
+        log.reports(sim, recording),
+        save.path if save else None,
+        recording.writer.frames if recording else 0,
+        tuple(dumps.paths),
+        log.not_unique,
+        sim.flow(),
+        clock.compiling,
+        log.out_of_time,
+    )
+
+
+def _check_arguments(until: float, save: Save | None, strict: bool, resume: bool, accept_changes: bool) -> None:
     checks.number("Simulation.run.until", until, at_least=0.0, unit="s")
-    checks.flag("Simulation.run.strict", strict)
+    for name, value in (("strict", strict), ("resume", resume), ("accept_changes", accept_changes)):
+        checks.flag(f"Simulation.run.{name}", value)
     if save is not None and not isinstance(save, Save):
         raise OptionsError(
             message("Simulation.run.save", "must be a Save", repr(save), "For example Save(path='run.h5').")
         )
     if resume and save is None:
         raise OptionsError(message("Simulation.run.resume", "needs save", None, "Give the file to continue."))
-    dumps = _Dumps(sim, save, dump_problems)
-    writer = _open(sim, save, resume) if save is not None else None
-    dt = sim.options.dt
-    target = sim.state.step + max(0, int(np.ceil((until - sim.time) / dt - 1e-6)))
-    sim.prepare()
-    rows: list[list[float]] = []
-    unconverged, not_unique, start = 0, 0, time.perf_counter()
-    finished = False
-    try:
-        with show_progress(progress, target - sim.state.step) as display:
-            while sim.state.step < target:
-                report = sim.step()
-                rows.append(report_row(report))
-                unconverged += not report.converged
-                not_unique += sim.options.unique_forces and not report.unique_forces
-                if stop is not None and stop(sim):
-                    target = sim.state.step
-                if writer is not None:
-                    writer.append_report(rows[-1])
-                    if sim.state.step % save.every == 0 or sim.state.step == target:
-                        _frame(sim, writer, save, last=sim.state.step == target)
-                dumped = dumps.after(report)
-                display.update(report, unconverged)
-                if strict and not report.converged:
-                    raise NotConvergedError(
-                        message(
-                            f"step {report.step}",
-                            f"the {report.solver} solver must reach its tolerance",
-                            f"natural map {report.natural_map:.2g} after {report.iterations} iterations",
-                            f"Status {report.status}: {report.status.advice}."
-                            + (f" Its problem is in {dumped}." if dumped else ""),
-                        )
-                    )
-        finished = True
-    except BlowUpError as cause:
-        if save is not None:
-            path = dump_failure(sim, save.path)
-            raise BlowUpError(f"{cause} State and problem are in {path}.") from cause
-        raise
-    finally:
-        if writer is not None:
-            if not finished and rows:
-                _frame(sim, writer, save, last=True)
-            writer.close(finished=finished)
-    dumps.finish()
-    for emitter, placed, waiting in blocked(sim.model, sim.state):
-        warnings.warn(no_room(emitter, sim.time, placed, waiting), TumbleWarning, stacklevel=3)
-    columns = (*REPORT_COLUMNS, *sim.model.flow.columns)
-    table = np.array(rows).reshape(len(rows), len(columns))
-    return RunResult(
-        len(rows),
-        sim.time,
-        time.perf_counter() - start,
-        unconverged,
-        {c: table[:, i].copy() for i, c in enumerate(columns)},
-        save.path if save else None,
-        writer.frames if writer else 0,
-        tuple(dumps.paths),
-        not_unique,
-        sim.flow(),
+    if accept_changes and not resume:
+        remedy = "Leave it out: a new run has nothing to compare with."
+        raise OptionsError(message("Simulation.run.accept_changes", "goes with resume", "no resume", remedy))
+
+
+def _target(sim: Simulation, until: float) -> int:
+    """Number of the last step."""
+    return sim.state.step + max(0, int(np.ceil((until - sim.time) / sim.options.dt - 1e-6)))
+
+
+class _Clock:
+    """Wall time of a run, without that of compiling, and how much of it is left."""
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = None if limit is None else checks.number("Simulation.run.wall_time", limit, above=0.0, unit="s")
+        self._start, self._compiled = time.perf_counter(), jit.compile_log.seconds
+        self._looked, self._longest = self._start, 0.0
+
+    @property
+    def compiling(self) -> float:
+        """Seconds that went into compiling kernels."""
+        return jit.compile_log.seconds - self._compiled
+
+    @property
+    def seconds(self) -> float:
+        """All others."""
+        return time.perf_counter() - self._start - self.compiling
+
+    def is_over(self) -> bool:
+        """Whether another step, as long as the longest so far, would end too late; asked once a step."""
+        if self._limit is None:
+            return False
+        now = time.perf_counter()
+        self._longest, self._looked = max(self._longest, now - self._looked), now
+        return now + self._longest - self._start > self._limit
+
+
+class _Log:
+    """What is counted over the steps of a run."""
+
+    def __init__(self, sim: Simulation, recording: Recording | None) -> None:
+        self.steps = self.unconverged = self.not_unique = 0
+        self.out_of_time = False
+        self._first = 0 if recording is None else recording.writer.rows + len(recording.writer.pending)
+        self._recent = RecentReports(report_columns(sim.model)) if recording is None else None
+
+    def add(self, sim: Simulation, report: StepReport, recording: Recording | None) -> None:
+        """One more step."""
+        row = report_row(report)
+        if recording is None:
+            self._recent.append(row)
+        else:
+            recording.writer.append_report(row)
+        self.steps += 1
+        self.unconverged += not report.converged
+        self.not_unique += sim.options.unique_forces and not report.unique_forces
+
+    def reports(self, sim: Simulation, recording: Recording | None) -> Mapping[str, np.ndarray]:
+        """The columns of the reports, from the file where there is one."""
+        if recording is None:
+            return self._recent.table()
+        rows = self._first, self._first + self.steps
+        return StoredReports(recording.save.path, recording.run_id, list(report_columns(sim.model)), rows)
+
+
+def _steps(
+    sim: Simulation,
+    target: int,
+    recording: Recording | None,
+    clock: _Clock,
+    dumps: _Dumps,
+    *,
+    progress: bool | None,
+    strict: bool,
+    stop: Callable[[Simulation], bool] | None,
+) -> _Log:
+    log = _Log(sim, recording)
+    with show_progress(progress, target - sim.state.step) as display, deferred() as asked, announced():
+        while sim.state.step < target:
+            asked.obey()
+            report = sim.step()
+            log.add(sim, report, recording)
+            log.out_of_time = clock.is_over() and sim.state.step < target
+            if (stop is not None and stop(sim)) or log.out_of_time:
+                target = sim.state.step
+            if recording is not None:
+                if sim.state.step % recording.save.every == 0 and sim.state.step != target:
+                    recording.frame(sim)
+                if asked.take_checkpoint():
+                    recording.checkpoint(sim)
+            dumped = dumps.after(report)
+            display.update(report, log.unconverged)
+            if strict and not report.converged:
+                raise _not_converged(report, dumped)
+    return log
+
+
+def _not_converged(report: StepReport, dumped: Path | None) -> NotConvergedError:
+    return NotConvergedError(
+        message(
+            f"step {report.step}",
+            f"the {report.solver} solver must reach its tolerance",
+            f"natural map {report.natural_map:.2g} after {report.iterations} iterations",
+            f"Status {report.status}: {report.status.advice}." + (f" Its problem is in {dumped}." if dumped else ""),
+        )
     )
 
 
-def checkpoint_path(path: Path) -> Path:
-    """Where the checkpoint of a run file lies: run.h5 -> run.checkpoint.h5."""
-    return path.with_suffix(".checkpoint" + (path.suffix or ".h5"))
-
-
-def _open(sim: Simulation, save: Save, resume: bool) -> TrajectoryWriter:
-    if resume:
-        if not checkpoint_path(save.path).exists():
-            raise FileError(
-                message(
-                    str(checkpoint_path(save.path)),
-                    "must exist to resume",
-                    "no such file",
-                    "Run once without --resume.",
-                )
-            )
-        sim.load_checkpoint(checkpoint_path(save.path))
-        with Trajectory(save.path) as old:
-            if tuple(old.fields) != save.fields:
-                raise OptionsError(
-                    message(
-                        "Save.fields",
-                        f"must be {tuple(old.fields)} as when the run began",
-                        save.fields,
-                        "Leave them as they were to resume.",
-                    )
-                )
-            if old.attributes.get("solver") != sim.solver.name:
-                raise OptionsError(
-                    message(
-                        "Simulation.solver",
-                        f"must be '{old.attributes.get('solver')}' as when the run began",
-                        repr(sim.solver.name),
-                        "Use the same solver to resume.",
-                    )
-                )
-        return TrajectoryWriter.reopen(save.path, model=sim.model, step=sim.state.step)
-    options = {
-        "step": asdict(sim.options),
-        "save": {"every": save.every, "fields": list(save.fields)},
-        "solver": {"name": sim.solver.name, **(asdict(sim.solver) if is_dataclass(sim.solver) else {})},
-    }
-    writer = TrajectoryWriter(
-        save.path,
-        model=sim.model,
-        fields=save.fields,
-        report_columns=(*REPORT_COLUMNS, *sim.model.flow.columns),
-        attributes={
-            "tumble_version": __version__,
-            "options": json.dumps(options, default=str),
-            "dt": sim.options.dt,
-            "law": str(sim.options.law),
-            "solver": str(sim.solver.name),
-        },
-    )
-    _frame(sim, writer, save, last=True)
-    return writer
-
-
-def _frame(sim: Simulation, writer: TrajectoryWriter, save: Save, *, last: bool) -> None:
-    """Record the state, and a checkpoint when one is due. The frame comes first: a checkpoint without its frame could
-    not be resumed, a frame after the checkpoint is simply written again."""
-    contacts = None
-    if "contacts" in save.fields and sim.last is not None:
-        contacts = sim.contact_forces()
-    writer.append_frame(sim.state, contacts, sim.joint_reactions() if len(sim.model.joints.elements) else None)
-    if last or writer.frames % save.checkpoint_every == 0:
-        sim.save_checkpoint(checkpoint_path(save.path))
+def _end_early(sim: Simulation, recording: Recording | None, cause: BaseException) -> None:
+    """Keep what there is: the last frame and checkpoint, or the checkpoint alone where the trajectory is at fault."""
+    if recording is None:
+        return
+    if isinstance(cause, FileError):
+        with suppress(FileError):  # the same disk, mostly; the first error is the one to tell
+            recording.rescue(sim)
+        recording.writer.leave()
+    else:
+        recording.end(sim, finished=False)
 
 
 class _Dumps:

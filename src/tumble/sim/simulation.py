@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
+import importlib
 import math
-import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,8 +19,9 @@ from ..backends import cpu
 from ..enums import BodyKind
 from ..errors import OptionsError, TumbleWarning, message
 from ..kernels import jit
-from ..observe.checkpoint import read_checkpoint, write_checkpoint
+from ..observe.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ..observe.clusters import Clusters, by_force, find_clusters, only_one
+from ..observe.description import Description, changes, describe
 from ..options import Save, StepOptions
 from ..scene import rotation
 from ..scene.builder import SceneBuilder
@@ -30,12 +33,14 @@ from ..solve.auto import SolverAuto
 from ..solve.base import IterativeSolver, Solver
 from .arguments import check_arguments, checked_threads
 from .assembly import Assembly, assemble
+from .compiling import announced, take_out, tell
 from .dump import dump_problem
 from .events import TouchEvents, touch_events
 from .forces import ContactForces, contact_forces
 from .parts import step_or_parts
 from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
 from .reactions import JointReactions, joint_reactions
+from .recording import Recording
 from .report import StepReport
 from .run import RunResult, run
 from .stepper import StepResult, Workspace
@@ -81,6 +86,9 @@ class Simulation:
         """The last step's contacts, problem and solution, valid until the next step"""
         self.unconverged = 0
         """Steps so far that did not reach the solver's tolerance"""
+        self._described: tuple[tuple, Description] | None = None
+        self.recording: Recording | None = None
+        """The files of the last run that was saved; a run with the same `Save` goes on with them"""
 
     # ------------------------------------------------------------------ stepping
 
@@ -97,7 +105,7 @@ class Simulation:
         self.prepare()
         self._remember_state()
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
-        done = False
+        done, compiled = False, jit.compile_log.seconds
         try:
             result = step_or_parts(self.model, self.state, self.options, solver=self.solver, work=self._work)
             done = True
@@ -105,6 +113,7 @@ class Simulation:
             jit.set_threads(before)
             if not done:  # an error or an interrupt in the middle of a step: nothing half done stays
                 self.state = self._safe.copy()
+        take_out(result.report.seconds, jit.compile_log.seconds - compiled)
         self.last = result
         self._size = max(self.model.shape_count, result.contacts.count)
         self.unconverged += not result.report.converged
@@ -119,14 +128,19 @@ class Simulation:
         progress: bool | None = None,
         strict: bool = False,
         resume: bool = False,
+        accept_changes: bool = False,
+        wall_time: float | None = None,
         dump_problems: Sequence[int] = (),
         stop: Callable[[Simulation], bool] | None = None,
     ) -> RunResult:
         """Step to the time `until` [s].
 
-        save: record a trajectory. progress: show a bar (None: on a terminal, and elsewhere a line a minute). strict:
-        raise at the first step that does not converge. resume: go on with the file and checkpoint of `save` instead
-        of starting them anew. dump_problems: numbers of steps (the first is 1) whose problems are written beside the
+        save: record a trajectory; a second run of this simulation with the same `Save` goes on in the same file.
+        progress: show a bar (None: on a terminal, and elsewhere a line a minute). strict: raise at the first step that
+        does not converge. resume: go on with the file and checkpoint of `save` instead of starting them anew; the
+        model, the options and the solver must be those that the run began with, unless accept_changes records the
+        differences in the file's history. wall_time: end, with a checkpoint, before so many seconds have passed.
+        dump_problems: numbers of steps (the first is 1) whose problems are written beside the
         trajectory, as those of the first ten steps that do not converge are anyway. stop: asked after every step,
         true ends the run.
         """
@@ -137,6 +151,8 @@ class Simulation:
             progress=progress,
             strict=strict,
             resume=resume,
+            accept_changes=accept_changes,
+            wall_time=wall_time,
             dump_problems=dump_problems,
             stop=stop,
         )
@@ -243,8 +259,38 @@ class Simulation:
         other._size = self._size
         return other
 
-    def save_checkpoint(self, path: str | Path) -> None:
-        """Write all that a restart needs; replaces the file at once or not at all."""
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and deepcopy: what cannot be made again. Scratch, files and the last step's forces stay behind."""
+        left = ("_work", "_watch", "_described", "last", "recording", "backend")
+        kept = {name: value for name, value in vars(self).items() if name not in left}
+        functions = {} if self._work.joints is None else dict(self._work.joints.functions)
+        return kept | {"backend": self.backend.__name__, "said": set(self._watch.said), "functions": functions}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        said, functions, backend = kept.pop("said"), kept.pop("functions"), kept.pop("backend")
+        vars(self).update(kept)
+        self.backend = importlib.import_module(backend)
+        self._work = Workspace(self.model, self.backend)
+        if self._work.joints is not None:
+            self._work.joints.functions.update(functions)
+        self._watch = Watch(self.model, self.options, self._work.joints)
+        self._watch.said = said
+        self._described = self.last = self.recording = None
+
+    @property
+    def description(self) -> Description:
+        """Everything that acts, by name: model, step options and solver."""
+        acting = (self.model, self.options, self.solver)
+        if self._described is None or any(a is not b for a, b in zip(self._described[0], acting)):
+            self._described = acting, describe(model=self.model, step=self.options, solver=self.solver)
+        return self._described[1]
+
+    def save_checkpoint(
+        self, path: str | Path, *, run_id: str = "", frames: int = 0, pending: np.ndarray | None = None
+    ) -> None:
+        """Write all that a restart needs; replaces the file at once or not at all.
+
+        run_id, frames, pending: the trajectory that it belongs to, its frames so far and the reports since the last."""
         write_checkpoint(
             path,
             self.state,
@@ -254,54 +300,43 @@ class Simulation:
                 "integrator": str(self.options.integrator),
                 "bodies": self.model.body_count,
                 "unconverged": self.unconverged,
+                "run_id": run_id,
+                "frames": frames,
             },
+            description=self.description,
+            pending=pending,
         )
 
-    def load_checkpoint(self, path: str | Path) -> None:
-        """Continue from a checkpoint of the same scene, bit for bit."""
-        state, attributes = read_checkpoint(path)
-        if len(state.position) != self.model.body_count:
-            raise OptionsError(
-                message(
-                    str(path),
-                    f"must be a checkpoint of {self.model.body_count} bodies",
-                    f"{len(state.position)} bodies",
-                    "Use the scene that wrote it.",
-                )
-            )
-        if float(attributes.get("dt", self.options.dt)) != self.options.dt:
-            raise OptionsError(
-                message(
-                    str(path),
-                    f"was written with dt {attributes['dt']}",
-                    self.options.dt,
-                    "Use the same step size to continue.",
-                )
-            )
-        if str(attributes.get("law", self.options.law)) != str(self.options.law):
-            raise OptionsError(
-                message(
-                    str(path),
-                    f"was written under law '{attributes['law']}'",
-                    str(self.options.law),
-                    "Use the same law to continue.",
-                )
-            )
-        if str(attributes.get("integrator", self.options.integrator)) != str(self.options.integrator):
-            raise OptionsError(
-                message(
-                    str(path),
-                    f"was written with integrator '{attributes['integrator']}'",
-                    str(self.options.integrator),
-                    "Use the same integrator to continue.",
-                )
-            )
-        self._check_joint_state(str(path), state)
-        self._check_flow_state(str(path), state)
-        self.state = state
+    def load_checkpoint(self, path: str | Path, *, accept_changes: bool = False) -> None:
+        """Continue from a checkpoint of the same scene, options and solver, bit for bit.
+
+        accept_changes: go on with others as long as they have the same bodies, joints and emitters."""
+        found = read_checkpoint(path)
+        self._check_sizes(path, found)
+        different = changes(found.description, self.description) if found.description is not None else []
+        if different and not checks.flag("load_checkpoint.accept_changes", accept_changes):
+            first, more = different[0], len(different) - 1
+            rule = f"was written with {first.name} {first.before}"
+            got = first.now + (f", and {more} more changes" if more else "")
+            remedy = "Use the same scene, options and solver to continue, or accept_changes=True."
+            raise OptionsError(message(str(path), rule, got, remedy))
+        self.restore(path, found)
+
+    def restore(self, path: str | Path, found: Checkpoint) -> None:
+        """Take over the state of a checkpoint that was compared already."""
+        self._check_sizes(path, found)
+        self.state = found.state
         self.last = None
-        self.unconverged = int(attributes.get("unconverged", 0))
+        self.unconverged = int(found.attributes.get("unconverged", 0))
         self._watch.said.add("overlap")
+
+    def _check_sizes(self, path: str | Path, found: Checkpoint) -> None:
+        count = len(found.state.position)
+        if count != self.model.body_count:
+            rule = f"must be a checkpoint of {self.model.body_count} bodies"
+            raise OptionsError(message(str(path), rule, f"{count} bodies", "Use the scene that wrote it."))
+        self._check_joint_state(str(path), found.state)
+        self._check_flow_state(str(path), found.state)
 
     # ------------------------------------------------------------------ forces
 
@@ -454,6 +489,18 @@ class Simulation:
         self._watch.after(result, self.state.velocity)
 
 
+def _model_parts(model: Model) -> tuple:
+    """A model for pickle and deepcopy, which cannot take its read-only table of motions."""
+    parts = {f.name: getattr(model, f.name) for f in fields(model)} | {"motions": dict(model.motions)}
+    return _model, (parts,)
+
+
+def _model(parts: dict[str, Any]) -> Model:
+    return Model(**parts)
+
+
+copyreg.pickle(Model, _model_parts)
+
 _PREPARED: set[tuple[str, str]] = set()
 
 
@@ -470,23 +517,8 @@ def _prepare(solver: Solver, backend: ModuleType) -> None:
     scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0), locked=("y",))
     log = jit.compile_log
     compiled, seconds = log.kernels, log.seconds
-    log.announce = _say_compiling
-    try:
+    with announced("kernels for this machine; this happens once and takes one to two minutes"):
         Simulation(scene.build(), options=StepOptions(dt=1e-3), solver=solver, threads=1, backend=backend).step()
-    finally:
-        log.announce = None
     if log.kernels > compiled:
-        print(
-            f"tumble: compiled {log.kernels - compiled} kernels in {log.seconds - seconds:.1f} s; kept in "
-            f"{jit.cache_folder()}",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-def _say_compiling() -> None:
-    print(
-        "tumble: compiling kernels for this machine; this happens once and takes one to two minutes ...",
-        file=sys.stderr,
-        flush=True,
-    )
+        spent = log.seconds - seconds
+        tell(f"compiled {log.kernels - compiled} kernels in {spent:.1f} s; kept in {jit.cache_folder()}")

@@ -1,0 +1,149 @@
+"""Files that are never half written, never written by two, and never the wrong ones."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError, message
+
+try:
+    import fcntl
+except ImportError:  # where there is none, nothing is locked
+    fcntl = None
+
+__all__ = ["Lock", "check_place", "made_in_memory", "replacing", "sync", "unwritable"]
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+"""What file systems answer that know no locks."""
+
+
+def check_place(path: Path) -> None:
+    """Refuse what cannot be a file of ours: a folder, a device, a name that is too long, a folder that is not there."""
+    parent, name = path.parent, os.fsencode(path.name)
+    try:
+        longest = os.pathconf(parent, "PC_NAME_MAX") - len("..lock") if parent.is_dir() else len(name)
+        if len(name) > longest:
+            rule = f"must have a name of at most {longest} bytes, with room for a lock beside it"
+            raise FileError(message(str(path), rule, f"{len(name)} bytes", "Choose a shorter name."))
+        if path.is_dir() or not parent.is_dir():
+            got = "a folder" if path.is_dir() else f"no folder {parent}"
+            remedy = "Create the folder or choose another name."
+            raise FileError(message(str(path), "must be a file name in a folder that exists", got, remedy))
+        if path.exists() and not path.is_file():
+            remedy = "Choose another name: devices, pipes and sockets are left alone."
+            raise FileError(message(str(path), "must be a regular file", "another kind of file", remedy))
+    except OSError as cause:
+        raise unwritable(path, cause) from cause
+
+
+@contextlib.contextmanager
+def made_in_memory(path: Path, **options: Any) -> Iterator[Any]:
+    """A new HDF5 file that is written to the disk once it is complete: HDF5 never meets a disk that is full, which it
+    takes badly."""
+    import h5py
+
+    with h5py.File(path, "w", driver="core", backing_store=False, block_size=2**20, **options) as file:
+        yield file
+        file.flush()
+        image = file.id.get_file_image()
+    path.write_bytes(image)
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place, safely on disk, once the block has succeeded."""
+    path = Path(path)
+    check_place(path)
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        yield temporary
+        sync(temporary)
+        os.replace(temporary, path)
+        sync(path.parent)
+    except OSError as cause:
+        raise unwritable(path, cause) from cause
+    finally:
+        with contextlib.suppress(OSError):  # what went wrong was said already
+            temporary.unlink(missing_ok=True)
+
+
+def unwritable(path: Path, cause: BaseException) -> FileError:
+    """The one sentence for a disk that is full, a folder that is read-only and their like."""
+    number = getattr(cause, "errno", None)
+    reason = os.strerror(number) if number else " ".join(str(cause).split())
+    return FileError(message(str(path), "must be writable", reason, "Check the permissions and the free space."))
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Lock:
+    """The right to write a file, held by one process at a time through a file `.NAME.lock` beside it.
+
+    The system gives it back when a process ends, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._target, self._path, self._handle = path, path.with_name(f".{path.name}.lock"), -1
+        self.acquire()
+
+    def acquire(self) -> None:
+        """Take the right, or refuse."""
+        check_place(self._target)
+        try:
+            while self._handle < 0:
+                self._handle = self._try(self._target)
+        except OSError as cause:
+            raise unwritable(self._target, cause) from cause
+
+    def _try(self, path: Path) -> int:
+        """A descriptor of the locked file; -1 where its last owner removed it meanwhile."""
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(handle, self._path):
+                os.ftruncate(handle, 0)
+                os.write(handle, str(os.getpid()).encode())
+                return handle
+        except BlockingIOError as cause:
+            owner = os.pread(handle, 20, 0).decode(errors="replace") or "another"
+            os.close(handle)
+            remedy = "Wait until it has ended, or choose another name."
+            raise FileError(
+                message(str(path), "must be written by one run at a time", f"process {owner} at work", remedy)
+            ) from cause
+        except OSError as cause:
+            if cause.errno in NO_LOCKS:
+                return handle
+            os.close(handle)
+            raise
+        os.close(handle)
+        return -1
+
+    def release(self) -> None:
+        """Give the right back; again does nothing."""
+        if self._handle < 0:
+            return
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+        os.close(self._handle)
+        self._handle = -1
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether a name still stands for an open file."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,438 @@
+"""Runs and their files: nothing is replaced, mixed up or changed in silence."""
+
+import copy
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+
+import tumble as tb
+from tumble.cli import main
+from tumble.errors import FileError, OptionsError
+from tumble.observe.checkpoint import read_checkpoint
+from tumble.observe.description import changes, describe
+from tumble.sim import reports
+
+SCENE = """
+gravity = [0, 0, -9.81]
+[[material]]
+name = "steel"
+friction = 0.3
+[[body]]
+kind = "static"
+material = "steel"
+shape = {type = "half_space"}
+[[body]]
+kind = "kinematic"
+name = "shaker"
+material = "steel"
+shape = {type = "sphere", radius = 0.1}
+position = [1, 0, 0.5]
+motion = {amplitude = [0, 0, 0.1], period = 0.5}
+[[spheres]]
+name = "balls"
+radius = 0.05
+mass = 0.1
+material = "steel"
+packing = {kind = "grid", shape = [2, 2, 1], spacing = 0.12, origin = [0, 0, 0.06], jitter = 0.01}
+[step]
+dt = 2e-3
+[run]
+until = 0.04
+save_every = 4
+"""
+RUN = ("run", "scene.toml", "--threads", "1", "--quiet")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scene.toml").write_text(SCENE)
+    return tmp_path
+
+
+def tumble(capsys, *arguments):
+    """Exit code and the one line of the error output."""
+    code = main([*map(str, arguments)])
+    error = capsys.readouterr().err
+    assert error.count("\n") == (code != 0), error
+    return code, error
+
+
+def balls(**options):
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    scene.add_spheres(0.05, mass=0.1, position=tb.grid_points((2, 2, 1), 0.12, origin=(0, 0, 0.06)), name="balls")
+    return tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3, **options), threads=1)
+
+
+# ---------------------------------------------------------------------- what is replaced
+
+
+def test_a_run_that_is_there_is_not_replaced_in_silence(folder, capsys):
+    assert tumble(capsys, *RUN)[0] == 0
+    before = (folder / "scene.h5").read_bytes()
+    code, error = tumble(capsys, *RUN)
+    assert code == 2 and all(word in error for word in ("scene.h5", "--overwrite", "--resume", "overwrite=True"))
+    assert (folder / "scene.h5").read_bytes() == before
+    assert tumble(capsys, *RUN, "--overwrite", "--until", "0.02")[0] == 0
+    with tb.Trajectory("scene.h5") as run:
+        assert run.steps[-1] == 10
+
+
+@pytest.mark.parametrize("name", ["scene.toml", "notes.h5", "other.h5", "/dev/null"])
+def test_other_files_are_never_replaced(folder, capsys, name):
+    (folder / "notes.h5").write_text("my notes")
+    with h5py.File("other.h5", "w") as file:
+        file["x"] = 1.0
+    kept = {p.name: p.read_bytes() for p in folder.iterdir()}
+    for more in ((), ("--overwrite",)):
+        assert tumble(capsys, *RUN, "--out", name, *more)[0] == 2
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == kept
+    for target in (tb.Save(path="run.h5", checkpoint="notes.h5"), tb.Save(path="notes.h5", overwrite=True)):
+        with pytest.raises(FileError, match=r"notes\.h5: must be a new file or a tumble"):
+            balls().run(until=0.01, save=target, progress=False)
+    os.mkfifo("pipe.h5")
+    with pytest.raises(FileError, match="regular file"):
+        balls().run(until=0.01, save=tb.Save(path="pipe.h5", overwrite=True), progress=False)
+
+
+def test_a_label_keeps_to_its_own(folder):
+    own = tb.Save(path="run.h5", label="demo", overwrite=True)
+    for _ in range(2):
+        balls().run(until=0.01, save=own, progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.run_id.startswith("demo-")
+    balls().run(until=0.01, save=tb.Save(path="run.h5", overwrite=True), progress=False)
+    with pytest.raises(FileError, match="must be new or a run of 'demo'"):
+        balls().run(until=0.01, save=own, progress=False)
+
+
+def test_the_same_simulation_goes_on_in_its_file(folder):
+    sim, save = balls(), tb.Save(path="run.h5", every=5)
+    first = sim.run(until=0.02, save=save, progress=False)
+    second = sim.run(until=0.04, save=save, progress=False)
+    assert (first.steps, second.steps) == (10, 10)
+    whole = balls()
+    whole.run(until=0.04, save=tb.Save(path="whole.h5", every=5), progress=False)
+    with tb.Trajectory("run.h5") as run, tb.Trajectory("whole.h5") as other:
+        assert run.steps.tolist() == other.steps.tolist() == [0, 5, 10, 15, 20]
+        assert run.finished and run.final_state_sha256 == other.final_state_sha256
+        assert np.array_equal(run.reports["step"], np.arange(1, 21))
+    assert second.reports["step"].tolist() == list(range(11, 21)) and len(first.reports["time"]) == 10
+    with pytest.raises(FileError, match="must be a new file"):  # another simulation, or one that was set back
+        balls().run(until=0.02, save=save, progress=False)
+    sim.set_state(sim.model.initial)
+    with pytest.raises(FileError, match="must be a new file"):
+        sim.run(until=0.02, save=save, progress=False)
+
+
+def test_a_file_taken_away_in_mid_run_is_noticed(folder):
+    def remove(sim):
+        if sim.state.step == 7:
+            (folder / "run.h5").unlink()
+        return False
+
+    save = tb.Save(path="run.h5", every=1, checkpoint_every=2)
+    with pytest.raises(FileError, match="must stay where it is"):
+        balls().run(until=0.04, save=save, progress=False, stop=remove)
+
+
+def test_two_runs_cannot_write_one_file(folder):
+    def second(sim):
+        with pytest.raises(FileError, match="one run at a time"):
+            balls().run(until=0.01, save=tb.Save(path="run.h5", overwrite=True), progress=False)
+        return False
+
+    balls().run(until=0.004, save=tb.Save(path="run.h5"), progress=False, stop=second)
+    with tb.Trajectory("run.h5") as run:
+        assert run.finished and run.steps[-1] == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_one_line(folder, capsys):
+    (folder / "locked").mkdir(mode=0o500)
+    code, error = tumble(capsys, *RUN, "--out", "locked/run.h5")
+    assert code == 2 and "must be writable" in error and "Permission denied" in error
+
+
+# ---------------------------------------------------------------------- resuming what it is
+
+
+def test_a_checkpoint_of_another_run_is_refused(folder, capsys):
+    assert tumble(capsys, *RUN)[0] == 0
+    old = (folder / "scene.checkpoint.h5").read_bytes()
+    assert tumble(capsys, *RUN, "--overwrite", "--until", "0.02")[0] == 0
+    (folder / "scene.checkpoint.h5").write_bytes(old)
+    code, error = tumble(capsys, *RUN, "--resume")
+    assert code == 2 and "must be the checkpoint of scene.h5" in error and "--overwrite" in error
+    (folder / "scene.checkpoint.h5").unlink()
+    code, error = tumble(capsys, *RUN, "--resume")
+    assert code == 2 and "must exist to resume" in error
+
+
+def test_a_checkpoint_ahead_of_its_trajectory_is_refused(folder, capsys):
+    assert tumble(capsys, *RUN, "--until", "0.02")[0] == 0
+    short = (folder / "scene.h5").read_bytes()
+    assert tumble(capsys, *RUN, "--resume")[0] == 0
+    (folder / "scene.h5").write_bytes(short)
+    code, error = tumble(capsys, *RUN, "--resume", "--until", "0.06")
+    assert code == 2 and "would be missing" in error
+
+
+@pytest.mark.parametrize(
+    "before, after, name",
+    [
+        ("friction = 0.3", "friction = 0.4", "model.materials[0].friction"),
+        ("-9.81]", "-9.0]", "model.gravity"),
+        ("period = 0.5", "period = 0.6", "model.motions[1].period"),
+        ("dt = 2e-3", "dt = 1e-3", "step.dt"),
+    ],
+)
+def test_an_edited_scene_is_refused_or_recorded(folder, capsys, before, after, name):
+    assert tumble(capsys, *RUN, "--until", "0.02")[0] == 0
+    (folder / "scene.toml").write_text(SCENE.replace(before, after))
+    code, error = tumble(capsys, *RUN, "--resume")
+    assert code == 2 and f"scene.h5: {name}" in error and "--accept-changes" in error
+    with tb.Trajectory("scene.h5") as run:
+        assert run.steps[-1] == 10
+    assert tumble(capsys, *RUN, "--resume", "--accept-changes")[0] == 0
+    with tb.Trajectory("scene.h5") as run:
+        begun, changed = run.history
+        assert begun["event"] == "begun" and changed["event"] == "changed" and changed["step"] == 10
+        assert changed["changes"][0]["name"] == name
+    assert tumble(capsys, *RUN, "--resume", "--until", "0.05")[0] == 0  # now it is the scene of the file
+
+
+def test_from_python_options_and_solver_are_compared_too(folder):
+    save = tb.Save(path="run.h5")
+    balls().run(until=0.02, save=save, progress=False)
+    other = balls()
+    other.solver = replace(other.solver, tolerance=1e-3)
+    with pytest.raises(OptionsError, match=r"run\.h5: solver\.tolerance: must be None .* \(got 0\.001\)"):
+        other.run(until=0.04, save=save, resume=True, progress=False)
+    with pytest.raises(OptionsError, match=r"step\.recovery_speed"):
+        balls(recovery_speed=1.0).run(until=0.04, save=save, resume=True, progress=False)
+    with pytest.raises(OptionsError, match=r"Save\.precision"):
+        balls().run(until=0.04, save=replace(save, precision="single"), resume=True, progress=False)
+
+
+def test_functions_are_told_apart_by_what_they_do():
+    def made(text, **around):
+        exec(text, around)
+        return around["f"]
+
+    same = [made("def f(t): return A * t + 1", A=2.0), made("\n\n# moved\ndef f(t): return A * t + 1", A=2.0)]
+    assert describe(f=same[0]) == describe(f=same[1])
+    for other in (
+        made("def f(t): return A * t + 2", A=2.0),
+        made("def f(t): return A * t + 1", A=3.0),
+        made("def f(t): return A * t - 1", A=2.0),
+        made("def f(t, b=1): return A * t + 1", A=2.0),
+    ):
+        assert [c.name for c in changes(describe(f=same[0]), describe(f=other))] == ["f"]
+    data = np.arange(100.0)
+    assert describe(x=data) == describe(x=data.copy()) != describe(x=data + 1e-9)
+
+
+# ---------------------------------------------------------------------- signals and wall time
+
+
+def started(folder, *arguments):
+    """A long run that has written its first checkpoint."""
+    command = [sys.executable, "-m", "tumble", *RUN, "--until", "1000", *arguments]
+    environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
+    child = subprocess.Popen(command, cwd=folder, text=True, stderr=subprocess.PIPE, env=environment)
+    limit = time.monotonic() + 200
+    while not (folder / "scene.checkpoint.h5").exists() and child.poll() is None and time.monotonic() < limit:
+        time.sleep(0.05)
+    return child
+
+
+@pytest.mark.parametrize("name, code", [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_signals_end_a_run_with_its_last_frame_and_checkpoint(folder, name, code):
+    child = started(folder)
+    time.sleep(0.5)
+    child.send_signal(getattr(signal, name))
+    assert child.communicate(timeout=60)[1] == "tumble: interrupted; the data are in scene.h5, go on with --resume\n"
+    assert child.returncode == code
+    with tb.Trajectory(folder / "scene.h5") as run:
+        assert not run.finished and run.steps[-1] == read_checkpoint(folder / "scene.checkpoint.h5").state.step > 0
+
+
+def test_a_run_that_is_asked_writes_a_checkpoint_and_goes_on(folder):
+    child = started(folder, "--save-every", "1000000")
+    child.send_signal(signal.SIGUSR1)
+    limit = time.monotonic() + 60
+    while read_checkpoint(folder / "scene.checkpoint.h5").state.step == 0 and time.monotonic() < limit:
+        time.sleep(0.05)
+    found = read_checkpoint(folder / "scene.checkpoint.h5")
+    assert child.poll() is None and found.state.step == len(found.pending) > 0
+    child.kill()
+    child.communicate()
+    until = found.state.time + 0.02
+    assert main([*RUN, "--resume", "--until", str(until)]) == 0
+    assert main([*RUN, "--out", "whole.h5", "--until", str(until), "--save-every", "1000000"]) == 0
+    with tb.Trajectory("scene.h5") as run, tb.Trajectory("whole.h5") as whole:
+        assert run.final_state_sha256 == whole.final_state_sha256 and run.steps.tolist() == whole.steps.tolist()
+        assert np.array_equal(run.reports["natural_map"], whole.reports["natural_map"])
+
+
+@pytest.mark.parametrize("delay", [0.1, 0.5])
+def test_an_interrupt_while_loading_is_one_line(folder, delay):
+    command = [sys.executable, "-m", "tumble", *RUN, "--until", "1000"]
+    child = subprocess.Popen(command, cwd=folder, text=True, stderr=subprocess.PIPE)
+    time.sleep(delay)
+    child.send_signal(signal.SIGINT)
+    errors = child.communicate(timeout=60)[1]
+    if child.returncode == -signal.SIGINT:
+        pytest.skip("the interpreter itself was still starting")
+    assert child.returncode == 130 and errors.startswith("tumble: interrupted") and errors.count("\n") == 1
+
+
+def test_the_wall_time_ends_a_run_that_goes_on_later(folder):
+    sim, save = balls(), tb.Save(path="run.h5", every=3)
+    sim.prepare()
+    result = sim.run(until=1000.0, save=save, wall_time=0.3, progress=False)
+    assert result.out_of_time and result.seconds < 0.6 and "--resume" in result.summary()
+    with tb.Trajectory("run.h5") as run:
+        assert not run.finished and run.steps[-1] == sim.state.step == result.steps
+    done = balls().run(until=sim.time + 0.02, save=save, resume=True, progress=False)
+    assert done.steps == 10 and not done.out_of_time
+    with pytest.raises(OptionsError, match="wall_time"):
+        balls().run(until=1.0, wall_time=0.0)
+
+
+# ---------------------------------------------------------------------- reports, copies, old and odd files
+
+
+def test_reports_are_read_from_the_file_and_bounded_without_one(folder, monkeypatch):
+    monkeypatch.setattr(reports, "KEPT", 100)
+    kept = balls().run(until=0.4, progress=False).reports
+    assert kept["step"].tolist() == list(range(101, 201))
+    stored = balls().run(until=0.4, save=tb.Save(path="run.h5"), progress=False).reports
+    assert stored["step"].tolist() == list(range(1, 201)) and set(stored) == set(kept)
+    assert np.array_equal(stored["kinetic_energy"][100:], kept["kinetic_energy"])
+    balls().run(until=0.01, save=tb.Save(path="run.h5", overwrite=True), progress=False)
+    with pytest.raises(FileError, match="must be the file of the run"):
+        stored["time"]
+
+
+def test_models_and_simulations_are_copied_and_pickled(folder):
+    sim = balls()
+    sim.run(until=0.02, save=tb.Save(path="run.h5"), progress=False)
+    others = [copy.deepcopy(sim), pickle.loads(pickle.dumps(sim)), sim.copy()]
+    model = pickle.loads(pickle.dumps(sim.model))
+    assert not model.gravity.flags.writeable and describe(model=model) == describe(model=sim.model)
+    sim.run(until=0.04, progress=False)
+    for other in others:
+        assert other.recording is None
+        other.run(until=0.04, progress=False)
+        assert other.state.sha256() == sim.state.sha256()
+
+
+def test_files_of_version_2_are_read(folder):
+    import gzip
+    from pathlib import Path
+
+    packed = Path(__file__).parents[1] / "data" / "version2.h5.gz"
+    (folder / "old.h5").write_bytes(gzip.decompress(packed.read_bytes()))
+    with tb.Trajectory("old.h5") as run:
+        assert run.version == 2 and run.frames == 3 and run.run_id == "" and run.history == []
+        assert run.read("position", -1).shape == (5, 3) and len(run.contacts(1)["gap"]) == 2
+        assert run.reports["kinetic_energy"].tolist() == [0.0, 0.0, 50.0, 50.0, 100.0, 100.0]
+        with pytest.raises(FileError, match=r"whole run of version 3 \(got version 2\)"):
+            run.check_appendable()
+
+
+def damage(path, change):
+    with h5py.File(path, "r+") as file:
+        change(file)
+
+
+def replaced(file, name, value):
+    attributes = dict(file[name].attrs)
+    del file[name]
+    file[name] = value
+    file[name].attrs.update(attributes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f["committed"].write_direct(np.array([-1])),
+        lambda f: f["committed"].write_direct(np.array([10**12])),
+        lambda f: replaced(f, "frames/time", np.full(6, np.nan)),
+        lambda f: replaced(f, "frames/step", np.arange(6)[::-1]),
+        lambda f: replaced(f, "frames/position", np.zeros((6, 5, 2))),
+        lambda f: replaced(f, "frames/position", np.zeros((6, 5, 3), np.int64)),
+        lambda f: replaced(f, "frames/report_end", np.full(6, -3)),
+        lambda f: replaced(f, "frames/report_end", np.full(6, 10**9)),
+        lambda f: replaced(f, "model/recorded", np.array([0, 99])),
+        lambda f: replaced(f, "frames", np.zeros(3)),
+        lambda f: replaced(f, "model", np.zeros(3)),
+        lambda f: f.attrs.update(fields="[1, 2]"),
+        lambda f: f.attrs.update(fields="{"),
+        lambda f: f.attrs.update(format_version="three"),
+        lambda f: f["model"].attrs.update(names="7"),
+    ],
+)
+def test_trajectories_that_make_no_sense_are_named(folder, change):
+    balls().run(until=0.04, save=tb.Save(path="run.h5", every=4), progress=False)
+    damage("run.h5", change)
+    with pytest.raises(FileError, match=r"run\.h5"), tb.Trajectory("run.h5") as run:
+        run.read("position", 0)
+
+
+def test_a_position_that_is_no_number_is_named(folder):
+    balls().run(until=0.04, save=tb.Save(path="run.h5"), progress=False)
+    damage("run.h5", lambda f: f["frames/position"].write_direct(np.full(f["frames/position"].shape, np.nan)))
+    with tb.Trajectory("run.h5") as run, pytest.raises(FileError, match="position without NaN"):
+        run.read("position", 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: replaced(f, "position", np.zeros((5, 3), np.float32)),
+        lambda f: replaced(f, "position", np.full((5, 3), np.nan)),
+        lambda f: replaced(f, "velocity", np.zeros((4, 3))),
+        lambda f: replaced(f, "orientation", np.zeros((5, 3))),
+        lambda f: replaced(f, "memory/uid_a", np.zeros(3)),
+        lambda f: replaced(f, "memory/impulse", np.zeros((2, 7))),
+        lambda f: replaced(f, "memory", np.zeros(3)),
+        lambda f: f.attrs.update(step=-4),
+        lambda f: f.attrs.update(time=np.nan),
+        lambda f: replaced(f, "description", "[]"),
+        lambda f: (f.__delitem__("position"), f.create_dataset("position", (10**12, 3), float, chunks=(1024, 3))),
+    ],
+)
+def test_checkpoints_that_make_no_sense_are_named(folder, change):
+    sim = balls()
+    sim.step()
+    sim.save_checkpoint("a.h5")
+    damage("a.h5", change)
+    with pytest.raises(FileError, match=r"a\.h5: must be a whole checkpoint"):
+        read_checkpoint("a.h5")
+
+
+def test_a_script_without_build_is_told_before_it_runs(folder, capsys):
+    (folder / "script.py").write_text("from pathlib import Path\nPath('side effect').touch()\n")
+    code, error = tumble(capsys, "run", "script.py")
+    assert code == 2 and "build()" in error and "python script.py" in error
+    assert not (folder / "side effect").exists()
+
+
+def test_info_tells_run_id_and_history(folder, capsys):
+    assert tumble(capsys, *RUN)[0] == 0
+    assert main(["info", "scene.h5", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert len(facts["run_id"]) == 32 and facts["history"][0]["event"] == "begun"
