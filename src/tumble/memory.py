@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .errors import MemoryLimitError, message
 
-__all__ = ["CONTACTS_A_BODY", "available", "check", "check_bodies", "check_points", "run_bytes"]
+__all__ = ["CONTACTS_A_BODY", "available", "check", "check_bodies", "check_packing", "run_bytes"]
 
 BUILD_BYTES = 900
 """A body of one shape in the builder and the model [bytes]."""
@@ -50,9 +50,10 @@ def check_bodies(where: str, count: int) -> None:
     check(where, BUILD_BYTES * int(count), f"{int(count)} bodies")
 
 
-def check_points(where: str, count: int) -> None:
-    """Refuse so many points of a packing before they are made."""
-    check(where, POINT_BYTES * int(count), f"{int(count)} points")
+def check_packing(where: str, count: int) -> None:
+    """Refuse a packing of so many bodies that could not be simulated, before its points are made."""
+    n = int(count)
+    check(where, (POINT_BYTES + BUILD_BYTES) * n + run_bytes(n, n, CONTACTS_A_BODY * n), f"{n} bodies")
 
 
 def size(count: int) -> str:

@@ -73,12 +73,14 @@ def test_the_command_line_refuses_with_code_2(monkeypatch, tmp_path, capsys):
         '[[spheres]]\nradius = 0.1\nmass = 1.0\npacking = {kind = "grid", shape = [10, 10, 10], spacing = 1.0}\n'
         "[step]\ndt = 1e-3\n[run]\nuntil = 0.01\n"
     )
-    monkeypatch.setattr(memory, "available", lambda: 2 * 10**6)
+    room = memory.run_bytes(1000, 1000, 6000)
+    monkeypatch.setattr(memory, "available", lambda: room)  # the points and bodies besides do not fit
     assert main(["run", str(path), "--out", str(tmp_path / "run.h5"), "--quiet"]) == 2
-    assert "1000 bodies and about 6000 contacts (got 2 MB available)" in capsys.readouterr().err
-    monkeypatch.setattr(memory, "available", lambda: 10**5)
+    assert "spheres[0]: grid_points: needs about 9.15 MB of memory for 1000 bodies" in capsys.readouterr().err
+    path.write_text(path.read_text() + '[[body]]\nmass = 1.0\nposition = [0, 0, 50]\nshape = {type = "sphere", radius = 1}')
+    monkeypatch.setattr(memory, "check_packing", lambda where, count: None)  # a scene of more than its packing
     assert main(["run", str(path), "--out", str(tmp_path / "run.h5"), "--quiet"]) == 2
-    assert "spheres[0]: grid_points: needs about 0.15 MB of memory for 1000 points" in capsys.readouterr().err
+    assert "1001 bodies and about 6006 contacts (got 8.1 MB available)" in capsys.readouterr().err
 
 
 def test_the_estimate_covers_the_buffers_of_a_run():

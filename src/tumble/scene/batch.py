@@ -63,7 +63,7 @@ def rows(where: str, value: Any, count: int, width: int) -> np.ndarray:
 
 def places(where: str, position: Any) -> np.ndarray:
     """Positions (n, 3) of at least one body."""
-    if isinstance(position, np.ndarray):
+    if isinstance(position, np.ndarray) and position.ndim:
         memory.check_bodies(where, len(position))
     points = checks.array(where + ".position", position, (None, 3))
     if len(points) == 0:
@@ -84,7 +84,8 @@ def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.n
         )
     if mass is not None:
         return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
-    return volume * checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
+    dense = checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
+    return checks.positive_array(where + ": mass (density times volume)", volume * dense, len(volume), unit="kg")
 
 
 def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:

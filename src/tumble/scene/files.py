@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, memory
 from ..errors import FileError, SceneError, TumbleError, message
 from ..options import StepOptions
 from . import fill, rotation
@@ -119,8 +119,11 @@ def _raised(path: Path, cause: Exception) -> str:
 def _load_toml(path: Path, text: str) -> LoadedScene:
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as cause:
+    except ValueError as cause:  # of TOML, and integers of thousands of digits
         raise FileError(message(str(path), "must be valid TOML", cause, "Correct this line.")) from cause
+    except RecursionError as cause:
+        got, remedy = "lists in lists in lists", "The deepest scene has six levels."
+        raise FileError(message(str(path), "must not be nested so deep", got, remedy)) from cause
     scene = validated(path, schema().scene, data)
     with _at(path, "gravity"):
         builder = SceneBuilder(gravity=scene.get("gravity", STANDARD_GRAVITY))
@@ -218,6 +221,7 @@ def _points(row: dict[str, Any], radii: Any) -> Any:
     packing = row.pop("packing")
     kind, count = packing.pop("kind"), packing.get("count")
     if kind == "random":
+        memory.check_packing("packing.count", checks.integer("packing.count", count, at_least=1, error=SceneError))
         return fill.random_points(**{"radius": radii(count), **packing})
     packing.pop("count", None)
     points = {"grid": fill.grid_points, "lattice": fill.lattice_points}[kind](**packing)

@@ -58,7 +58,8 @@ def mass_properties(
     else:
         rho = checks.number(where + ".density", density, above=0.0, unit="kg/m^3", error=SceneError)
         masses = rho * volumes
-        total = float(masses.sum())
+        weight = where + ": mass (density times volume)"
+        total = checks.number(weight, float(masses.sum()), above=0.0, unit="kg", error=SceneError)
     center = masses @ centers / total
     if inertia is not None:
         if mass is None:
@@ -69,6 +70,9 @@ def mass_properties(
         for m, p, turn, arm in zip(masses, shapes, turns, centers - center):
             tensor += m * (turn @ p.shape.unit_inertia @ turn.T + arm @ arm * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
+    if not moments.min() > 0.0:
+        got, remedy = moments.tolist(), "Its shapes are too small for their distance: move them closer, or give inertia."
+        raise SceneError(message(where, "must have principal moments > 0 kg m^2", got, remedy))
     return MassProperties(total, center, moments, axes)
 
 

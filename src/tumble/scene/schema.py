@@ -210,7 +210,7 @@ def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str])
         elif isinstance(value, dict) and (step in value or (absent and i == len(steps) - 1)):
             where, value = f"{where}.{labels.get(step, step) if not where else step}", value.get(step)
     where = f"{path}: {where.lstrip('.') or 'scene'}"
-    shown = checks._short(value)
+    shown = checks.short(value)
     if kind == "unknown_key":
         return message(where, "unknown key", shown, context["hint"])
     if absent:

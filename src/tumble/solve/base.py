@@ -228,7 +228,7 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
         )
     out = problem.vector("x")
     out[:, : problem.count] = checks.array(
-        where + ".guess", rows[:, : problem.count], (needed, problem.count), error=ProblemError
+        where + ".guess", rows[:, : problem.count], (needed, problem.count), largest=np.inf, error=ProblemError
     )
     return out
 
