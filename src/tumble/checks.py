@@ -127,6 +127,15 @@ def vector(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> 
     return array(where, value, (3,), error=error)
 
 
+def direction(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
+    """A vector (3,) of any length but zero, made one of length one."""
+    v = vector(where, value, error=error)
+    length = float(np.linalg.norm(v))
+    if length < SMALLEST:
+        raise error(message(where, "must have a direction", v.tolist(), "Give a vector of any length, like (0, 0, 1)."))
+    return v / length
+
+
 def positive_array(
     where: str, value: Any, count: int, *, unit: str, error: type[TumbleError] = SceneError
 ) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 
 import h5py
 import numpy as np
@@ -11,7 +12,15 @@ import pytest
 from scipy.sparse import identity
 
 import tumble as tb
-from tumble.errors import FileError, MemoryLimitError, OptionsError, ProblemError, SceneError, TumbleError
+from tumble.errors import (
+    FileError,
+    MemoryLimitError,
+    OptionsError,
+    ProblemError,
+    SceneError,
+    TumbleError,
+    TumbleWarning,
+)
 
 FORM = re.compile(r"[^\n]+: [^\n]+ \(got [^\n]*\)\. [^\n]+[.?]")
 BIG = 10**400
@@ -95,9 +104,9 @@ def test_integers_beyond_64_bits_are_refused(make, value):
 
 
 def test_a_density_that_makes_an_absurd_mass_is_refused():
-    with pytest.raises(SceneError, match="mass .density times volume.: must be at most 1e\\+30"):
+    with pytest.raises(SceneError, match=r"mass .density times volume.: must be at most 1e\+30"):
         floor().add_body(tb.Sphere(1e15), density=1e3)
-    with pytest.raises(SceneError, match="mass .density times volume.: must be >= 1e-30"):
+    with pytest.raises(SceneError, match=r"mass .density times volume.: must be >= 1e-30"):
         floor().add_spheres([1.0, 1e-20], density=1e3, position=[[0, 0, 0], [0, 0, 3]])
 
 
@@ -130,6 +139,20 @@ def test_the_ends_of_the_range_are_simulated(value):
 def test_locked_of_the_wrong_shape_is_refused(locked):
     with pytest.raises(SceneError, match=FORM):
         floor().add_body(tb.Sphere(0.1), mass=1.0, locked=locked)
+
+
+def test_limits_that_look_like_degrees_are_asked_about():
+    scene = floor()
+    body = scene.add_body(tb.Sphere(0.1), mass=1.0, position=(0, 0, 1))
+    options = dict(anchor=(0, 0, 1), axis=(0, 1, 0))
+    with pytest.warns(
+        TumbleWarning, match=r"limits: are radians .got .-90, 90., up to 14.3 turns. Write numpy.deg2rad"
+    ):
+        scene.add_joint("revolute", None, body, limits=(-90, 90), name="hinge", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scene.add_joint("revolute", None, body, limits=(-20 * np.pi, np.inf), **options)
+        scene.add_joint("prismatic", None, body, limits=(-90, 90), **options)
 
 
 # ---------------------------------------------------------------------- files
@@ -312,7 +335,7 @@ def random_problem(contacts, seed=0):
 def test_lemke_refuses_a_table_that_is_too_large():
     n = 1000
     problem = tb.ConeProblem.from_matrix(np.eye(3 * n), np.tile([-1.0, 0.1, 0.0], n), np.full(n, 0.5))
-    with pytest.raises(ProblemError, match="SolverLemke.*at most .* rows .got 10000"):
+    with pytest.raises(ProblemError, match=r"SolverLemke.*at most .* rows .got 10000"):
         tb.solvers.SolverLemke().solve(problem)
 
 
@@ -324,5 +347,5 @@ def test_lemke_keeps_its_limit_of_time():
 
 
 def test_options_of_lemke_are_checked():
-    with pytest.raises(OptionsError, match="SolverLemke.seconds"):
+    with pytest.raises(OptionsError, match=r"SolverLemke.seconds"):
         tb.solvers.SolverLemke(seconds=0.0)

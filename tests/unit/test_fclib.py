@@ -206,7 +206,11 @@ MISTAKES = {
     "NaN in q": (lambda p: edit(p, "fclib_local/vectors/q", np.full(6, np.nan)), ProblemError, "vectors/q.*finite"),
     "NaN in mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1, np.nan]), ProblemError, "vectors/mu.*finite"),
     "negative mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1, -0.2]), ProblemError, r"mu: must be >= 0 .*-0.2"),
-    "short q": (lambda p: edit(p, "fclib_local/vectors/q", np.ones(5)), ProblemError, r"vectors/q: must have shape \(6,\)"),
+    "short q": (
+        lambda p: edit(p, "fclib_local/vectors/q", np.ones(5)),
+        ProblemError,
+        r"vectors/q: must have shape \(6,\)",
+    ),
     "short mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1]), ProblemError, "W/m: must be 3"),
     "nz -3": (lambda p: edit(p, W + "/nz", [-3]), ProblemError, "W/nz: must be -2"),
     "short p": (lambda p: edit(p, W + "/p", np.arange(3)), ProblemError, "W/p: must have 7 entries"),

@@ -77,7 +77,9 @@ def test_the_command_line_refuses_with_code_2(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(memory, "available", lambda: room)  # the points and bodies besides do not fit
     assert main(["run", str(path), "--out", str(tmp_path / "run.h5"), "--quiet"]) == 2
     assert "spheres[0]: grid_points: needs about 9.15 MB of memory for 1000 bodies" in capsys.readouterr().err
-    path.write_text(path.read_text() + '[[body]]\nmass = 1.0\nposition = [0, 0, 50]\nshape = {type = "sphere", radius = 1}')
+    path.write_text(
+        path.read_text() + '[[body]]\nmass = 1.0\nposition = [0, 0, 50]\nshape = {type = "sphere", radius = 1}'
+    )
     monkeypatch.setattr(memory, "check_packing", lambda where, count: None)  # a scene of more than its packing
     assert main(["run", str(path), "--out", str(tmp_path / "run.h5"), "--quiet"]) == 2
     assert "1001 bodies and about 6006 contacts (got 8.1 MB available)" in capsys.readouterr().err

@@ -88,12 +88,23 @@ def read_problem(path: str | Path) -> FileProblem:
     """Read a problem: the local one where there is one, else the global one, reduced."""
     import h5py
 
+    if not isinstance(path, (str, Path)):
+        got, remedy = checks.short(path), "For example 'problem.hdf5'."
+        raise FileError(message("read_problem.path", "must be a file name", got, remedy))
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         got = "a folder" if path.is_dir() else "no such file"
         raise FileError(message(str(path), "must be a file with a problem", got, "Check the name."))
     with _readable(path), h5py.File(path, "r") as file:
         return _read(path, file)
+
+
+def is_file(path: Path) -> bool:
+    """Whether it is a file; names that no system takes (with a zero in them) are none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def reduce(form: GlobalForm, where: str = "GlobalForm.mass") -> tuple[sp.csr_matrix, np.ndarray]:
@@ -190,9 +201,7 @@ def _global_form(path: Path, group: Any, rows: int) -> GlobalForm | None:
     vectors = child(path, group, "vectors", folder=True)
     force, offset = array(path, vectors, "f"), array(path, vectors, "w", rows)
     d = len(force)
-    return GlobalForm(
-        read_matrix(path, group, "M", (d, d)), read_matrix(path, group, "H", (d, rows)), force, offset
-    )
+    return GlobalForm(read_matrix(path, group, "M", (d, d)), read_matrix(path, group, "H", (d, rows)), force, offset)
 
 
 def _no_equalities(path: Path, group: Any, name: str) -> None:

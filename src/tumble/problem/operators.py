@@ -292,7 +292,7 @@ class MatrixOperator:
 
     def __init__(self, matrix: sp.spmatrix, dim: int, backend: ModuleType) -> None:
         where = "MatrixOperator"
-        if dim not in (2, 3):
+        if checks.integer(where + ".dim", dim, at_least=2, error=ProblemError) > 3:
             raise ProblemError(message(where + ".dim", "must be 2 or 3", dim, "Normal first, then the tangents."))
         w = sp.csr_matrix(matrix, dtype=np.float64)
         if w.shape[0] != w.shape[1] or w.shape[0] % dim:

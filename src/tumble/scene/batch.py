@@ -92,7 +92,9 @@ def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:
     """(6,) bool"""
     if not isinstance(locked, Iterable):
         raise SceneError(
-            message(where + ".locked", "must be a list of axes", repr(locked), "Any of " + ", ".join(AXES) + ".")
+            message(
+                where + ".locked", "must be a list of axes", checks.short(locked), "Any of " + ", ".join(AXES) + "."
+            )
         )
     words = locked.split() if isinstance(locked, str) else list(locked)
     for word in words:

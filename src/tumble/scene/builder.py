@@ -178,7 +178,7 @@ class SceneBuilder(Mechanism, Flow):
                     message(
                         where + ".motion",
                         "must be a function of time",
-                        repr(motion),
+                        checks.short(motion),
                         "It returns a position (3,) and an orientation (4,); see Oscillation.",
                     )
                 )
@@ -422,7 +422,7 @@ class SceneBuilder(Mechanism, Flow):
                 message(
                     "add_force",
                     "needs a function",
-                    repr(callback),
+                    checks.short(callback),
                     "force(time, position, orientation, velocity, angular_velocity) -> force, torque.",
                 )
             )
@@ -561,7 +561,7 @@ class SceneBuilder(Mechanism, Flow):
             if body in self._names:
                 first, count = self._names[body]
                 return range(first, first + count)
-            raise SceneError(message(where, "unknown body", repr(body), checks.nearest(body, self._names)))
+            raise SceneError(message(where, "unknown body", checks.short(body), checks.nearest(body, self._names)))
         index = checks.integer(where, body, at_least=0, error=SceneError)
         if index >= self._count:
             raise SceneError(message(where, f"body index must be below {self._count}", index, "Count from 0."))
@@ -572,15 +572,15 @@ class SceneBuilder(Mechanism, Flow):
             return f"{kind.name.lower()}{len(self._names)}"
         if not isinstance(name, str) or not name or "[" in name:
             raise SceneError(
-                message(where + ".name", "must be a text without brackets", repr(name), "Or leave it out.")
+                message(where + ".name", "must be a text without brackets", checks.short(name), "Or leave it out.")
             )
         if name in self._names:
-            raise SceneError(message(where + ".name", "names are unique", repr(name), "Choose another name."))
+            raise SceneError(message(where + ".name", "names are unique", checks.short(name), "Choose another name."))
         return name
 
     @staticmethod
     def _label(method: str, name: str | None) -> str:
-        return method if name is None else f"{method}('{name}')"
+        return method if name is None else f"{method}({checks.short(name)})"
 
 
 def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np.ndarray]:

@@ -54,11 +54,15 @@ class LoadedScene:
 def load_scene(path: str | Path) -> LoadedScene:
     """Read a `.toml` or `.py` scene; every error names the file and the place in it."""
     if not isinstance(path, (str, Path)):
-        raise FileError(message("load_scene.path", "must be a file name", repr(path), "For example 'scene.toml'."))
+        raise FileError(
+            message("load_scene.path", "must be a file name", checks.short(path), "For example 'scene.toml'.")
+        )
     path = Path(path)
     readers = {".toml": _load_toml, ".py": _load_python}
     if path.suffix not in readers:
-        raise FileError(message(str(path), "a scene file ends in .toml or .py", repr(path.suffix), "Rename the file."))
+        raise FileError(
+            message(str(path), "a scene file ends in .toml or .py", checks.short(path.suffix), "Rename the file.")
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
@@ -237,9 +241,8 @@ def _turn(row: dict[str, Any]) -> dict[str, Any]:
     if "rotation" not in row:
         return row
     either(row, "rotation", "orientation")
-    axis, angle = row["rotation"]["axis"], np.deg2rad(row["rotation"]["angle_degrees"])
-    if not np.any(axis):
-        raise SceneError(message("rotation.axis", "must have a direction", axis, "For example [0, 0, 1]."))
+    axis = checks.direction("rotation.axis", row["rotation"]["axis"])
+    angle = np.deg2rad(checks.number("rotation.angle_degrees", row["rotation"]["angle_degrees"], error=SceneError))
     turned = {k: v for k, v in row.items() if k != "rotation"}
     return turned | {"orientation": rotation.from_axis_angle(axis, angle).tolist()}
 

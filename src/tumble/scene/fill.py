@@ -126,7 +126,9 @@ def random_points(
 
 def _three(where: str, value: Sequence[int]) -> Sequence[int]:
     if np.shape(value) != (3,):
-        raise SceneError(message(where, "must have 3 entries", repr(value), "Give columns in x, y and layers in z."))
+        raise SceneError(
+            message(where, "must have 3 entries", checks.short(value), "Give columns in x, y and layers in z.")
+        )
     return value
 
 

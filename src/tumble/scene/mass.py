@@ -71,7 +71,10 @@ def mass_properties(
             tensor += m * (turn @ p.shape.unit_inertia @ turn.T + arm @ arm * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
     if not moments.min() > 0.0:
-        got, remedy = moments.tolist(), "Its shapes are too small for their distance: move them closer, or give inertia."
+        got, remedy = (
+            moments.tolist(),
+            "Its shapes are too small for their distance: move them closer, or give inertia.",
+        )
         raise SceneError(message(where, "must have principal moments > 0 kg m^2", got, remedy))
     return MassProperties(total, center, moments, axes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from .. import checks
 from ..enums import BodyKind, JointKind, MotorMode, RowRole
-from ..errors import SceneError, message
+from ..errors import SceneError, TumbleWarning, message
 from ..kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from . import rotation
 from .joint_model import Controller, Element, JointModel, Motor, Target
@@ -39,6 +40,8 @@ NEEDS_AXIS = set(JointKind) - {JointKind.FIXED, JointKind.SPHERICAL, JointKind.D
 MISFIT = 0.25
 """Anchors that differ by more than this part of the smaller body at the start are an error."""
 GROUND = "ground"
+DEGREES = 30.0
+"""Limits of a turn that are whole numbers from here on look like degrees."""
 
 
 def _all_or_nothing(method: Callable) -> Callable:
@@ -248,12 +251,16 @@ class Mechanism:
         """Set the targets of some motors once a step: targets (k,) = callback(time, values (k,), speeds (k,))."""
         if not callable(callback):
             raise SceneError(
-                message("add_controller", "needs a function", repr(callback), "targets = f(time, values, speeds).")
+                message(
+                    "add_controller", "needs a function", checks.short(callback), "targets = f(time, values, speeds)."
+                )
             )
         known = {m.name: k for k, m in enumerate(self._motors)}
         for name in motors:
             if name not in known:
-                raise SceneError(message("add_controller", "unknown motor", repr(name), checks.nearest(name, known)))
+                raise SceneError(
+                    message("add_controller", "unknown motor", checks.short(name), checks.nearest(name, known))
+                )
         self._controllers.append(Controller(callback, np.array([known[m] for m in motors], np.int64)))
 
     # ------------------------------------------------------------------ springs
@@ -401,7 +408,7 @@ class Mechanism:
         """Indices of two different bodies, one of them not static."""
         pair = []
         for body in (a, b):
-            if body is None or (body == GROUND and GROUND not in self._names):
+            if body is None or (isinstance(body, str) and body == GROUND and GROUND not in self._names):
                 pair.append(self._ground_body())
                 continue
             found = self._bodies(where, body)  # type: ignore[attr-defined]
@@ -626,9 +633,11 @@ class Mechanism:
                 number += 1
             name = f"{kind}{number}"
         if not isinstance(name, str) or not name:
-            raise SceneError(message(where + ".name", "must be a text", repr(name), "Or leave it out."))
+            raise SceneError(message(where + ".name", "must be a text", checks.short(name), "Or leave it out."))
         if name in taken:
-            raise SceneError(message(where + ".name", "names of joints are unique", repr(name), "Choose another name."))
+            raise SceneError(
+                message(where + ".name", "names of joints are unique", checks.short(name), "Choose another name.")
+            )
         taken[name] = len(self._elements)
         self._elements.append(Element(name, kind, -1, (i, j), -1, -1))
         return taken[name]
@@ -652,14 +661,17 @@ class Mechanism:
         """Coordinate of a joint by its name, or (name, "turn" or "slide")."""
         name, which = joint if isinstance(joint, (tuple, list)) and len(joint) == 2 else (joint, None)
         found = self._numbers
-        if name not in found:
-            raise SceneError(message(where, "unknown joint", repr(name), checks.nearest(str(name), found)))
+        if not isinstance(name, str) or name not in found:
+            shown = checks.short(name)
+            raise SceneError(message(where, "unknown joint", shown, checks.nearest(shown.strip("'"), found)))
         free = self._free_coords(where, found[name])
         e = self._elements[found[name]]
         if which is None:
             if len(free) > 1:
                 raise SceneError(
-                    message(where, f"'{name}' turns and slides", repr(joint), f"Say ('{name}', 'turn') or 'slide'.")
+                    message(
+                        where, f"'{name}' turns and slides", checks.short(joint), f"Say ('{name}', 'turn') or 'slide'."
+                    )
                 )
             return free[0]
         checks.choice(where + ".coordinate", which, ["turn", "slide"])
@@ -692,35 +704,48 @@ class Mechanism:
         if not isinstance(limits, dict):
             if len(free) > 1:
                 raise SceneError(
-                    message(where + ".limits", "say which", repr(limits), 'Give {"turn": .., "slide": ..}.')
+                    message(where + ".limits", "say which", checks.short(limits), 'Give {"turn": .., "slide": ..}.')
                 )
             limits = {"turn" if e.turn == free[0] else "slide": limits}
         for which, pair in limits.items():
             checks.choice(where + ".limits", which, ["turn", "slide"])
             coordinate = self._coordinate_of(where + ".limits", (e.name, which))
-            try:
-                low, high = (float(x) for x in pair)
-            except (TypeError, ValueError) as cause:
-                raise SceneError(
-                    message(where + ".limits", "must be (low, high)", repr(pair), "Use -inf or inf for none.")
-                ) from cause
-            if not low < high:
-                raise SceneError(
-                    message(where + ".limits", "must have low < high", f"({low}, {high})", "Swap the two.")
-                )
+            low, high = _limits(where + ".limits", pair)
+            if which == "turn":
+                _ask_for_radians(where + ".limits", low, high)
             if np.isfinite(low):
                 self._row(RowRole.LOWER, element, coordinate, offset=low)
             if np.isfinite(high):
                 self._row(RowRole.UPPER, element, coordinate, own=-1.0, offset=-high)
 
 
+def _limits(where: str, pair: Any) -> tuple[float, float]:
+    """Two numbers in order; infinity is no limit."""
+    try:
+        low, high = (float(x) for x in pair)
+    except (TypeError, ValueError, OverflowError) as cause:
+        remedy = "Use -inf or inf for none."
+        raise SceneError(message(where, "must be (low, high)", checks.short(pair), remedy)) from cause
+    for value in (low, high):
+        if not np.isinf(value):
+            checks.number(where, value, error=SceneError)
+    if not low < high:
+        raise SceneError(message(where, "must have low < high", f"({low}, {high})", "Swap the two."))
+    return low, high
+
+
+def _ask_for_radians(where: str, low: float, high: float) -> None:
+    """Say so where a turn's limits look like degrees."""
+    if any(abs(x) >= DEGREES and float(x).is_integer() for x in (low, high) if np.isfinite(x)):
+        turns = max(abs(x) for x in (low, high) if np.isfinite(x)) / (2.0 * np.pi)
+        remedy = "Write numpy.deg2rad(limits) if these are degrees."
+        text = message(where, "are radians", f"({low:g}, {high:g}), up to {turns:.1f} turns", remedy)
+        warnings.warn(text, TumbleWarning, stacklevel=5)
+
+
 def _unit(where: str, axis: Any) -> np.ndarray:
     """A direction of length one."""
-    v = checks.vector(where, axis)
-    length = float(np.linalg.norm(v))
-    if length == 0.0:
-        raise SceneError(message(where, "must not be zero", v.tolist(), "Give a direction, of any length."))
-    return v / length
+    return checks.direction(where, axis)
 
 
 def _spring_constants(where: str, stiffness: float, damping: float) -> tuple[float, float]:

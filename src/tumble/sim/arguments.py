@@ -20,14 +20,16 @@ def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -
         )
     if not isinstance(options, StepOptions):
         raise OptionsError(
-            message("Simulation.options", "must be StepOptions", repr(options), "For example StepOptions(dt=1e-3).")
+            message(
+                "Simulation.options", "must be StepOptions", checks.short(options), "For example StepOptions(dt=1e-3)."
+            )
         )
     if solver is not None and not hasattr(solver, "solve"):
         raise OptionsError(
             message(
                 "Simulation.solver",
                 "must have a solve method",
-                repr(solver),
+                checks.short(solver),
                 "For example SolverAPGD(tolerance=1e-6).",
             )
         )

@@ -196,7 +196,7 @@ def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) 
             message(
                 where + ".problem",
                 "must be a ConeProblem",
-                repr(problem)[:60],
+                checks.short(problem),
                 "Use ConeProblem.from_matrix or a simulation's last.problem.",
             )
         )

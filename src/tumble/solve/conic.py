@@ -52,7 +52,7 @@ class _Program:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.presolve_enable = False
-        settings.max_iter = limit
+        settings.max_iter = min(limit, 2**31)
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
         settings.tol_ktratio = 1e-9

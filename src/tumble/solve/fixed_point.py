@@ -97,7 +97,9 @@ class SolverFixedPoint(MeasuredSolver):
         checks.number("SolverFixedPoint.step", self.step, above=0.0, at_most=1.0)
         if self.inner is not None and not hasattr(self.inner, "solve"):
             raise OptionsError(
-                message("SolverFixedPoint.inner", "must be a solver", repr(self.inner), "For example SolverAPGD().")
+                message(
+                    "SolverFixedPoint.inner", "must be a solver", checks.short(self.inner), "For example SolverAPGD()."
+                )
             )
 
     def _find(self, problem: ConeProblem, law: Law, start: np.ndarray) -> tuple[np.ndarray, int, int, Status]:

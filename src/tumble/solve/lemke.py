@@ -52,9 +52,7 @@ class SolverLemke(PolyhedralSolver):
         return impulse, pivots, ending, lcp_error(matrix, q, z)
 
 
-def lemke(
-    matrix: np.ndarray, q: np.ndarray, limit: int, deadline: float = math.inf
-) -> tuple[np.ndarray, int, Status]:
+def lemke(matrix: np.ndarray, q: np.ndarray, limit: int, deadline: float = math.inf) -> tuple[np.ndarray, int, Status]:
     """z with 0 <= z ⊥ M z + q >= 0. Returns z, the pivots and how it ended (stalled: a ray). deadline: of
     `time.perf_counter`."""
     n = len(q)
