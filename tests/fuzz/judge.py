@@ -7,6 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,12 +15,28 @@ from tumble import State
 from tumble.errors import TumbleError
 from tumble.kernels.jit import compile_log
 
+Result = TypeVar("Result")
 SECONDS = 5.0
-"""Processor time of a case, without what it compiles."""
+"""Processor time of a call (a file that is read, a step), without what it compiles."""
 
 
 class NotFinite(AssertionError):
     """A state or a measure with NaN or infinity was returned."""
+
+
+class TooSlow(AssertionError):
+    """A call took more than its time."""
+
+
+def soon(call: Callable[..., Result], *arguments: object, **options: object) -> Result:
+    """What a call returns or raises, if it does so in time."""
+    begin, compiled = time.process_time(), compile_log.seconds
+    try:
+        return call(*arguments, **options)
+    finally:
+        took = time.process_time() - begin - (compile_log.seconds - compiled)
+        if took > SECONDS:
+            raise TooSlow(f"{took:.1f} s")
 
 
 @dataclass
@@ -36,7 +53,6 @@ class Tally:
 
     def judge(self, label: object, case: Callable[[], object]) -> None:
         """Run one case."""
-        begin, compiled = time.process_time(), compile_log.seconds
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -50,9 +66,6 @@ class Tally:
             place = traceback.extract_tb(error.__traceback__)[-1]
             text = " ".join(str(error).split())[:160]
             self.failures.append(f"{label}: {type(error).__name__} at {place.name}:{place.lineno}: {text}")
-        took = time.process_time() - begin - (compile_log.seconds - compiled)
-        if took > SECONDS:
-            self.failures.append(f"{label}: {took:.1f} s")
 
     def all_answered(self) -> None:
         """Nothing but answers and our own errors."""

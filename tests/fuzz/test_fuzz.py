@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from . import calls, files, scenes
-from .judge import Tally
+from .judge import Tally, soon
 
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 CHUNK = 1000
@@ -36,7 +36,7 @@ def judge_files(folder: Path, kind: files.Kind, seeds: range) -> None:
     tally = Tally()
     for seed in seeds:
         files.mutated(kind, good, seed, path)
-        tally.judge(f"{kind.name} {seed}", lambda: kind.read(path))
+        tally.judge(f"{kind.name} {seed}", lambda: soon(kind.read, path))
     tally.all_answered()
     assert tally.refused, "no mutation was noticed"
 
@@ -45,7 +45,8 @@ def judge_calls(folder: Path, seeds: range, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(folder)
     tally = Tally()
     for seed in seeds:
-        tally.judge(*calls.call(seed))
+        label, case = calls.call(seed)
+        tally.judge(label, lambda case=case: soon(case))
     tally.all_answered()
     assert tally.refused > tally.accepted
 
