@@ -95,7 +95,7 @@ def broken_words(rng: np.random.Generator, path: Path) -> None:
     elif kind == 4:
         text = "\n".join(lines[:line] + lines[line : line + 1] * 2 + lines[line + 1 :])
     else:
-        words = re.findall(r"[A-Za-z_]{3,}", text)
+        words = re.findall(r"[A-Za-z_]+", text)
         text = text.replace(choose(rng, words), choose(rng, words))
     path.write_text(text)
 
@@ -200,9 +200,9 @@ def _make_trajectory(path: Path, number: int) -> None:
 
 def _read_trajectory(path: Path) -> None:
     with tb.Trajectory(path) as run:
-        for frame in range(len(run)):
+        for frame in range(run.frames):
             finite("position", (run.read("position", frame), run.read("orientation", frame)))
-        run.reports()
+        finite("reports", run.reports.values())
 
 
 def _make_checkpoint(path: Path, number: int) -> None:
@@ -264,8 +264,8 @@ def _make_image(path: Path, number: int) -> None:
     from PIL import Image
 
     grey = np.random.default_rng(number).integers(0, 256, (6, 5))
-    kinds = (np.uint8, np.uint16, np.int32)
-    Image.fromarray((grey * (1 + 255 * (number % 3 > 0))).astype(kinds[number % 3])).save(path)
+    kinds = (grey.astype(np.uint8), (257 * grey).astype(np.uint16), np.stack([grey] * 3, axis=-1).astype(np.uint8))
+    Image.fromarray(kinds[number % 3]).save(path)
 
 
 def _read_image(path: Path) -> None:

@@ -13,6 +13,12 @@ import pytest
 from . import calls, files, scenes
 from .judge import Tally, soon
 
+KINDS = [
+    pytest.param(kind, marks=pytest.mark.xfail(reason="readers of runs are being rewritten, see the issue of files"))
+    if kind.name in ("trajectory", "checkpoint")
+    else kind
+    for kind in files.KINDS
+]
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 CHUNK = 1000
 
@@ -52,10 +58,10 @@ def judge_calls(folder: Path, seeds: range, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_scenes(tmp_path):
-    judge_scenes(tmp_path, range(300))
+    judge_scenes(tmp_path, range(200))
 
 
-@pytest.mark.parametrize("kind", files.KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in files.KINDS])
 def test_files(kind, tmp_path):
     judge_files(tmp_path, kind, range(60))
 
@@ -72,7 +78,7 @@ def test_many_scenes(first, tmp_path):
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("first", range(0, 10_000, CHUNK))
-@pytest.mark.parametrize("kind", files.KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in files.KINDS])
 def test_many_files(kind, first, tmp_path):
     judge_files(tmp_path, kind, range(first, first + CHUNK))
 

@@ -218,6 +218,8 @@ def _read_step(path: Path, group: Any) -> dict[str, Any]:
     """The group `tumble`: attributes, arrays and matrices; `local` stays a group (the problem with interval rows)."""
     out: dict[str, Any] = {k: v.item() if isinstance(v, np.generic) else v for k, v in group.attrs.items()}
     for name, found in group.items():
+        if found is None:
+            raise FileError(message(name_of(path, group, name), "must be there", "a link to nothing", LAYOUT))
         if not hasattr(found, "keys"):
             check_size(name_of(path, group, name), found)
             out[name] = found[()]

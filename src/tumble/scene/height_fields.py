@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,8 @@ __all__ = ["HeightField"]
 
 FULL = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0}
 """Grey level of white in the modes of an image."""
+PACKED = 10_000
+"""A stored byte holds at most so many pixels: deflate reaches 1032 bytes, of eight pixels each."""
 PIXEL_BYTES = 48
 """A pixel of an image while its height is found: as a grey level and a height, with copies, and in the model."""
 
@@ -126,6 +129,9 @@ def _grey_levels(path: Any) -> np.ndarray:
             image = Image.open(path)
         with image:
             width, height = image.size
+            if width * height > PACKED * os.path.getsize(path):
+                got = f"{width} x {height} pixels declared, {os.path.getsize(path)} bytes stored"
+                raise FileError(message(str(path), "its pixels must be in the file", got, "Export it again."))
             memory.check(str(path), PIXEL_BYTES * width * height, f"{width} x {height} heights")
             image.load()
             if image.mode not in FULL and image.mode != "F":
