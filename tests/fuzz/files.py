@@ -78,6 +78,12 @@ def broken_bytes(rng: np.random.Generator, path: Path) -> None:
     path.write_bytes(bytes(data))
 
 
+def cut_short(rng: np.random.Generator, path: Path) -> None:
+    """Drop the end."""
+    data = path.read_bytes()
+    path.write_bytes(data[: int(rng.integers(len(data)))])
+
+
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -273,7 +279,9 @@ def _read_image(path: Path) -> None:
     finite("heights", (field.heights, field.bound))
 
 
-CONTENT = (broken_content, broken_content, broken_content, broken_bytes)
+CONTENT = (broken_content, broken_content, broken_content, cut_short)
+"""No flipped bits: in the tables of an HDF5 file some of them send its library into a loop without end (attributes of
+a checkpoint, `broken_bytes` with seed 194), which no reader can leave."""
 KINDS = (
     Kind("problem", ".hdf5", _make_problem, _read_problem, CONTENT),
     Kind("trajectory", ".h5", _make_trajectory, _read_trajectory, CONTENT),
