@@ -146,7 +146,7 @@ def test_limits_that_look_like_degrees_are_asked_about():
     body = scene.add_body(tb.Sphere(0.1), mass=1.0, position=(0, 0, 1))
     options = dict(anchor=(0, 0, 1), axis=(0, 1, 0))
     with pytest.warns(
-        TumbleWarning, match=r"limits: are radians .got .-90, 90., up to 14.3 turns. Write numpy.deg2rad"
+        TumbleWarning, match=r"limits: are radians .got .-90, 90., up to 14.3 turns.. Write numpy.deg2rad"
     ):
         scene.add_joint("revolute", None, body, limits=(-90, 90), name="hinge", **options)
     with warnings.catch_warnings():
@@ -341,7 +341,7 @@ def test_lemke_refuses_a_table_that_is_too_large():
 
 def test_lemke_keeps_its_limit_of_time():
     begin = time.perf_counter()
-    solution = tb.solvers.SolverLemke(seconds=0.2, facets=16).solve(random_problem(100))
+    solution = tb.solvers.SolverLemke(seconds=0.1, facets=16).solve(random_problem(40))
     assert time.perf_counter() - begin < 3.0 and solution.iterations < 20_000
     assert solution.status == "max_iterations"
 
