@@ -11,6 +11,7 @@ from .. import checks
 from ..errors import SceneError, message
 from . import rotation
 from .shape import Placed
+from .solids import weighted
 
 __all__ = ["MassProperties", "mass_properties"]
 
@@ -51,7 +52,8 @@ def mass_properties(
         p.shape.check_use(where, dynamic=True)
     volumes = np.array([p.shape.volume for p in shapes])
     turns = [rotation.matrix(np.array(p.orientation)) for p in shapes]
-    centers = np.array([p.position + turn @ p.shape.center for p, turn in zip(shapes, turns)])
+    # einsum, not @: BLAS adds in an order that depends on the machine.
+    centers = np.array([p.position + np.einsum("ij,j->i", turn, p.shape.center) for p, turn in zip(shapes, turns)])
     if mass is not None:
         total = checks.number(where + ".mass", mass, above=0.0, unit="kg", error=SceneError)
         masses = total * volumes / volumes.sum()
@@ -60,7 +62,7 @@ def mass_properties(
         masses = rho * volumes
         weight = where + ": mass (density times volume)"
         total = checks.number(weight, float(masses.sum()), above=0.0, unit="kg", error=SceneError)
-    center = masses @ centers / total
+    center = weighted(masses, centers) / total
     if inertia is not None:
         if mass is None:
             raise SceneError(message(where, "inertia needs mass", "density", "Give mass together with inertia."))
@@ -68,7 +70,8 @@ def mass_properties(
     else:
         tensor = np.zeros((3, 3))
         for m, p, turn, arm in zip(masses, shapes, turns, centers - center):
-            tensor += m * (turn @ p.shape.unit_inertia @ turn.T + arm @ arm * np.eye(3) - np.outer(arm, arm))
+            own = np.einsum("ij,jk,lk->il", turn, p.shape.unit_inertia, turn)
+            tensor += m * (own + np.sum(arm * arm) * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
     if not moments.min() > 0.0:
         got, remedy = (
