@@ -213,6 +213,8 @@ def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str])
     shown = checks.short(value)
     if kind == "unknown_key":
         return message(where, "unknown key", shown, context["hint"])
+    if where.endswith("shape") and isinstance(value, list):
+        return message(where, "is one shape", shown, "Write shapes = [...] for several.")
     if absent:
         return message(where, "is required", "nothing", "Add this key.")
     if kind in ("union_tag_invalid", "literal_error"):

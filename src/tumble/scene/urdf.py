@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -66,7 +66,7 @@ class UrdfRobot:
     mass: float
     """Of the bodies that move [kg]."""
     read: tuple[str, ...]
-    """What was made of the file where there was a choice."""
+    """What was made of the file: each body and joint, then what was chosen."""
     ignored: tuple[str, ...]
     """What the file says and the scene does not honour."""
 
@@ -270,9 +270,22 @@ def add_urdf(
         efforts={j.name: j.effort for j in file.joints.values() if j.effort is not None},
         meshes=meshes,
         mass=sum(plan.mass(top)[0] for top in bodies if not (fixed and top == file.root)),
-        read=tuple(plan.read),
+        read=(*_made(plan, bodies, shapes), *plan.read),
         ignored=tuple(plan.ignored),
     )
+
+
+def _made(plan: RobotPlan, bodies: Mapping[str, int], shapes: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """A line for each body and each joint that moves."""
+    for top in bodies:
+        static = plan.fixed and top == plan.file.root
+        others = [name for name, carrier in plan.top.items() if carrier == top and name != top]
+        words = "fixed" if static else f"a body of {plan.mass(top)[0]:g} kg"
+        count = f"{len(shapes[top])} shape{'' if len(shapes[top]) == 1 else 's'}"
+        yield f"link '{top}': {words}, {count}" + (f", with {', '.join(others)}" if others else "")
+    for j in plan.moving:
+        limited = np.isfinite([j.lower, j.upper]).any()
+        yield f"joint '{j.name}': {j.kind}" + (f" from {j.lower:g} to {j.upper:g}" if limited else "")
 
 
 def _add_joint(
