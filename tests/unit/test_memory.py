@@ -85,12 +85,25 @@ def test_the_command_line_refuses_with_code_2(monkeypatch, tmp_path, capsys):
     assert "1001 bodies and about 6006 contacts (got 8.1 MB available)" in capsys.readouterr().err
 
 
-def test_the_estimate_covers_the_buffers_of_a_run():
-    """A lattice of touching balls: what the step's arrays take, against the estimate for its contacts."""
-    builder = tb.SceneBuilder()
-    builder.add_static(tb.HalfSpace())
+def balls(builder):
     points = tb.lattice_points((12, 12, 12), 0.1, origin=(0, 0, 0.05))
     builder.add_spheres(0.05, mass=1.0, position=points)
+    return len(points)
+
+
+def boxes(builder):
+    builder.add_boxes((0.1, 0.1, 0.1), mass=1.0, position=tb.grid_points((9, 9, 9), 0.1, origin=(0, 0, 0.05)))
+    return 9**3
+
+
+@pytest.mark.parametrize("fill", [balls, boxes])
+def test_the_estimate_covers_the_buffers_of_a_run(fill, monkeypatch):
+    """Touching balls, and boxes face to face: what the step's arrays take, against the estimate before the run."""
+    builder = tb.SceneBuilder()
+    builder.add_static(tb.HalfSpace())
+    count = fill(builder)
+    asked = []
+    monkeypatch.setattr(memory, "check", lambda where, need, what: asked.append(need))
     sim = tb.Simulation(
         builder.build(), options=tb.StepOptions(dt=1e-3), solver=tb.SolverAPGD(max_iterations=5), threads=1
     )
@@ -100,5 +113,5 @@ def test_the_estimate_covers_the_buffers_of_a_run():
     state = (*vars(sim.state).values(), *vars(sim._safe).values())
     taken = sum(a.nbytes for a in (*arrays, *w.rows._scratch.values(), *state) if isinstance(a, np.ndarray))
     taken += w.contacts.nbytes
-    estimate = memory.run_bytes(len(points), len(points), report.contacts)
-    assert 0.5 * estimate < taken < 1.2 * estimate
+    assert 0.5 < taken / memory.run_bytes(count, count, report.contacts) < 1.2
+    assert 0.5 < taken / asked[0] < 1.2
