@@ -120,7 +120,7 @@ class Flow:
                 n,
                 region,
                 amount,
-                np.cumsum(masses) if by_mass else np.arange(1.0, n + 1.0),
+                np.concatenate([[0.0], np.cumsum(masses)[:-1]]) if by_mass else np.arange(float(n)),
                 np.where(free[:3], speed, 0.0),
                 np.where(free[3:], spin, 0.0),
                 turn,
