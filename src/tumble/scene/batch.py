@@ -18,7 +18,7 @@ from .model import State
 from .motion import Motion
 from .shape import Placed
 
-__all__ = ["Batch", "body_arrays", "initial_state", "shape_arrays"]
+__all__ = ["Batch", "bare_static", "body_arrays", "initial_state", "shape_arrays"]
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
@@ -49,6 +49,35 @@ class Batch:
     smallest: np.ndarray  # (count or 1, k)
     material: tuple[int, ...]
     motion: Motion | None
+
+
+def bare_static(name: str) -> Batch:
+    """One body without shapes at the origin of the world, which never moves."""
+    three = np.zeros((1, 3))
+    return Batch(
+        name=name,
+        kind=BodyKind.STATIC,
+        count=1,
+        mass=np.zeros(1),
+        inertia=three,
+        center=np.zeros(3),
+        axes=rotation.IDENTITY,
+        position=three,
+        orientation=rotation.IDENTITY[None],
+        velocity=three,
+        angular_velocity=three,
+        force=three,
+        torque=three,
+        locked=np.zeros(6, bool),
+        group=1,
+        mask=0xFFFFFFFF,
+        shapes=(),
+        parameters=np.zeros((1, 0, 4)),
+        bound=np.zeros((1, 0)),
+        smallest=np.zeros((1, 0)),
+        material=(),
+        motion=None,
+    )
 
 
 # ---------------------------------------------------------------------- checks of what all bodies have

@@ -26,7 +26,7 @@ from .batch import (
 from .flow import Flow
 from .mass import mass_properties
 from .materials import Material, MaterialTable
-from .mechanism import Mechanism
+from .mechanism import GROUND, Mechanism
 from .model import ForceCallback, Model
 from .motion import Motion
 from .shapes import Box, Placed, Sphere, as_placed
@@ -445,17 +445,22 @@ class SceneBuilder(Mechanism, Flow):
                     "Call add_body, add_spheres or another add_ method first.",
                 )
             )
-        joints, initial = self._joint_model(), initial_state(self._batches)
+        batches, names = list(self._batches), dict(self._names)
+        if self._ground is not None:  # after the user's bodies, whose numbers it must not change
+            batches.append(self._ground)
+            names[GROUND if GROUND not in names else f"{GROUND}{self._count}"] = (self._count, 1)
+        joints, initial = self._joint_model(), initial_state(batches)
         flow = self._flow_model(joints, initial)
+        excluded = (sorted(map(self._placed_body, pair)) for pair in self._excluded)
         return Model(
             gravity=self._gravity.copy(),
-            **body_arrays(self._batches),
-            **shape_arrays(self._batches),
+            **body_arrays(batches),
+            **shape_arrays(batches),
             materials=tuple(self._materials.known),
             friction=self._materials.friction(),
             pair_laws=self._materials.laws(),
-            excluded=np.array(sorted((a << 32) + b for a, b in self._excluded), dtype=np.int64),
-            names=tuple((name, first, count) for name, (first, count) in self._names.items()),
+            excluded=np.array(sorted((a << 32) + b for a, b in excluded), dtype=np.int64),
+            names=tuple((name, first, count) for name, (first, count) in names.items()),
             motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},
             forces=tuple(self._forces),
             joints=joints,
@@ -533,20 +538,6 @@ class SceneBuilder(Mechanism, Flow):
         self._names[name] = (first, count)
         self._count += count
         return range(first, self._count)
-
-    def _add_ground(self) -> int:
-        """A static body without shapes, for joints to the world."""
-        name = "ground" if "ground" not in self._names else None
-        return self._add(
-            "ground",
-            (),
-            BodyKind.STATIC,
-            1,
-            name=name,
-            material=None,
-            position=(0.0, 0.0, 0.0),
-            orientation=(1.0, 0.0, 0.0, 0.0),
-        )[0]
 
     @staticmethod
     def _surfaces(where: str, shapes: Any) -> tuple[Placed, ...]:

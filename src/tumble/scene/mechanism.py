@@ -6,7 +6,8 @@ import functools
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,8 @@ from ..enums import BodyKind, JointKind, MotorMode, RowRole
 from ..errors import SceneError, TumbleWarning, message
 from ..kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from . import rotation
+from .batch import Batch, bare_static
 from .joint_model import Controller, Element, JointModel, Motor, Target
-
-if TYPE_CHECKING:
-    from .batch import Batch
 
 __all__ = ["Mechanism"]
 
@@ -39,7 +38,8 @@ SLIDE = {JointKind.PRISMATIC, JointKind.CYLINDRICAL}
 NEEDS_AXIS = set(JointKind) - {JointKind.FIXED, JointKind.SPHERICAL, JointKind.DISTANCE}
 MISFIT = 0.25
 """Anchors that differ by more than this part of the smaller body at the start are an error."""
-GROUND = "ground"
+GROUND, WORLD = "ground", -1
+"""The name of the body that joints to the world hang on, and its index until the scene is built: then it comes last."""
 DEGREES = 30.0
 """Limits of a turn that are whole numbers from here on look like degrees."""
 
@@ -50,7 +50,7 @@ def _all_or_nothing(method: Callable) -> Callable:
     @functools.wraps(method)
     def whole(self: Mechanism, *args: Any, **options: Any) -> Any:
         lists = (self._frames, self._coords, self._rows, self._elements, self._motors, self._controllers)
-        before, excluded = [len(x) for x in lists], set(self._excluded)
+        before, excluded, ground = [len(x) for x in lists], set(self._excluded), self._ground
         try:
             return method(self, *args, **options)
         except BaseException:
@@ -60,6 +60,7 @@ def _all_or_nothing(method: Callable) -> Callable:
             self._coord_start = {k: v for k, v in self._coord_start.items() if k < len(self._coords)}
             self._excluded.clear()
             self._excluded.update(excluded)
+            self._ground = ground
             raise
 
     return whole
@@ -72,6 +73,7 @@ class Mechanism:
     _starts: list[int]
     _names: dict[str, tuple[int, int]]
     _excluded: set[tuple[int, int]]
+    _count: int
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +85,7 @@ class Mechanism:
         self._numbers: dict[str, int] = {}
         self._motors: list[Motor] = []
         self._controllers: list[Controller] = []
-        self._ground: int | None = None
+        self._ground: Batch | None = None
 
     # ------------------------------------------------------------------ joints
 
@@ -375,7 +377,7 @@ class Mechanism:
     def _joint_model(self) -> JointModel:
         """All of it as arrays."""
         rows = self._rows
-        frames = self._frames
+        frames = [(*map(self._placed_body, f[:2]), *f[2:]) for f in self._frames]
 
         def column(key: str, dtype: Any = np.float64) -> np.ndarray:
             return np.array([r[key] for r in rows], dtype)
@@ -397,19 +399,24 @@ class Mechanism:
             row_damping=column("damping"),
             row_most=column("most"),
             row_motor=column("motor", np.int32),
-            elements=tuple(self._elements),
+            elements=tuple(replace(e, bodies=tuple(map(self._placed_body, e.bodies))) for e in self._elements),
             motors=tuple(self._motors),
             controllers=tuple(self._controllers),
         )
 
     # ------------------------------------------------------------------ helpers
 
+    def _placed_body(self, body: int) -> int:
+        """Index of a body in the model."""
+        return self._count if body == WORLD else body
+
     def _joined(self, where: str, a: int | str | None, b: int | str | None) -> tuple[int, int]:
         """Indices of two different bodies, one of them not static."""
         pair = []
         for body in (a, b):
             if body is None or (isinstance(body, str) and body == GROUND and GROUND not in self._names):
-                pair.append(self._ground_body())
+                self._ground = self._ground or bare_static(GROUND)
+                pair.append(WORLD)
                 continue
             found = self._bodies(where, body)  # type: ignore[attr-defined]
             if len(found) != 1:
@@ -433,13 +440,10 @@ class Mechanism:
             )
         return pair[0], pair[1]
 
-    def _ground_body(self) -> int:
-        if self._ground is None:
-            self._ground = self._add_ground()  # type: ignore[attr-defined]
-        return self._ground
-
     def _batch_of(self, body: int) -> tuple[Batch, int]:
         """The batch that holds a body, and its place there."""
+        if body == WORLD:
+            return self._ground, 0
         k = bisect_right(self._starts, body) - 1
         return self._batches[k], body - self._starts[k]
 
