@@ -175,7 +175,6 @@ CALLS: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
     (_method("add_sink"), dict(point=(0.0, 0.0, -1.0), normal=UP, name="s")),
     (_method("add_measuring_plane"), dict(point=UP, normal=UP, radius=1.0, axis=(1.0, 0.0, 0.0), name="p")),
     (_method("exclude_pair"), dict(a="a", b="b")),
-    (_method("add_force"), dict(callback=None)),
     (_simulation("set_state"), dict(position=np.ones((3, 3)), velocity=np.zeros((3, 3)))),
     (_simulation("ray_cast"), dict(origin=(0.0, 0.0, 5.0), direction=(0.0, 0.0, -1.0), limit=10.0)),
     (_simulation("clusters"), dict(gap=0.01)),

@@ -14,7 +14,7 @@ import numpy as np
 import tumble as tb
 from tumble.observe.checkpoint import read_checkpoint
 
-from .judge import finite, finite_state
+from .judge import finite, finite_state, soon
 from .values import EXTREMES, choose
 
 ROBOT = """<?xml version="1.0"?>
@@ -194,7 +194,7 @@ def _make_problem(path: Path, number: int) -> None:
 
 
 def _read_problem(path: Path) -> None:
-    problem = tb.read_problem(path).problem
+    problem = soon(tb.read_problem, path).problem
     if isinstance(problem, tb.ConeProblem):
         finite("impulse", (tb.SolverAPGD(max_iterations=200).solve(problem).impulse,))
 
@@ -205,7 +205,7 @@ def _make_trajectory(path: Path, number: int) -> None:
 
 
 def _read_trajectory(path: Path) -> None:
-    with tb.Trajectory(path) as run:
+    with soon(tb.Trajectory, path) as run:
         for frame in range(run.frames):
             finite("position", (run.read("position", frame), run.read("orientation", frame)))
         finite("reports", run.reports.values())
@@ -219,7 +219,7 @@ def _make_checkpoint(path: Path, number: int) -> None:
 
 
 def _read_checkpoint(path: Path) -> None:
-    state, _ = read_checkpoint(path)
+    state, _ = soon(read_checkpoint, path)
     finite_state(state)
     sim = _simulation()
     sim.load_checkpoint(path)
@@ -242,13 +242,13 @@ def _tetrahedron() -> tuple[list[list[float]], list[list[int]]]:
 
 
 def _read_mesh(path: Path) -> None:
-    mesh = tb.Mesh.load(path, clean=True)
+    mesh = soon(tb.Mesh.load, path, clean=True)
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace())
     scene.add_body(mesh, mass=1.0, position=(0, 0, 0.01))
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))
     for _ in range(3):
-        sim.step()
+        soon(sim.step)
     finite_state(sim.state)
 
 
@@ -259,10 +259,10 @@ def _make_robot(path: Path, number: int) -> None:
 def _read_robot(path: Path) -> None:
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace(), position=(0, 0, -1))
-    scene.add_urdf(path, fixed=True, motors="hold")
+    soon(scene.add_urdf, path, fixed=True, motors="hold")
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))
     for _ in range(3):
-        sim.step()
+        soon(sim.step)
     finite_state(sim.state)
 
 
@@ -275,7 +275,7 @@ def _make_image(path: Path, number: int) -> None:
 
 
 def _read_image(path: Path) -> None:
-    field = tb.HeightField.from_image(path, (2.0, 2.0), 0.0, 0.1)
+    field = soon(tb.HeightField.from_image, path, (2.0, 2.0), 0.0, 0.1)
     finite("heights", (field.heights, field.bound))
 
 

@@ -42,7 +42,7 @@ def judge_files(folder: Path, kind: files.Kind, seeds: range) -> None:
     tally = Tally()
     for seed in seeds:
         files.mutated(kind, good, seed, path)
-        tally.judge(f"{kind.name} {seed}", lambda: soon(kind.read, path))
+        tally.judge(f"{kind.name} {seed}", lambda: kind.read(path))
     tally.all_answered()
     assert tally.refused, "no mutation was noticed"
 

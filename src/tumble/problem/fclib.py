@@ -92,19 +92,15 @@ def read_problem(path: str | Path) -> FileProblem:
         got, remedy = checks.short(path), "For example 'problem.hdf5'."
         raise FileError(message("read_problem.path", "must be a file name", got, remedy))
     path = Path(path)
-    if not is_file(path):
+    try:
         got = "a folder" if path.is_dir() else "no such file"
-        raise FileError(message(str(path), "must be a file with a problem", got, "Check the name."))
+        found = path.is_file()
+    except (OSError, ValueError):  # names that no system takes
+        got, found = "no name of a file", False
+    if not found:
+        raise FileError(message(checks.short(str(path)), "must be a file with a problem", got, "Check the name."))
     with _readable(path), h5py.File(path, "r") as file:
         return _read(path, file)
-
-
-def is_file(path: Path) -> bool:
-    """Whether it is a file; names that no system takes (with a zero in them) are none."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def reduce(form: GlobalForm, where: str = "GlobalForm.mass") -> tuple[sp.csr_matrix, np.ndarray]:
