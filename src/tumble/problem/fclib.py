@@ -98,7 +98,7 @@ def read_problem(path: str | Path) -> FileProblem:
     except (OSError, ValueError):  # names that no system takes
         got, found = "no name of a file", False
     if not found:
-        raise FileError(message(checks.short(str(path)), "must be a file with a problem", got, "Check the name."))
+        raise FileError(message(str(path), "must be a file with a problem", got, "Check the name."))
     with _readable(path), h5py.File(path, "r") as file:
         return _read(path, file)
 
