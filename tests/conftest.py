@@ -1,5 +1,6 @@
 """Shared fixtures."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ settings.register_profile("tumble", deadline=None, derandomize=True, max_example
 settings.load_profile("tumble")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def pytest_configure(config):
+    """Workers of a parallel run inherit it: one thread each, for idle threads of several processes would fight."""
+    if getattr(config.option, "numprocesses", None):
+        os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")

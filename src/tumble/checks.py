@@ -12,6 +12,10 @@ import numpy as np
 from .errors import OptionsError, SceneError, TumbleError, message
 
 QUATERNION_TOLERANCE = 1e-6
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Sizes of the numbers that are taken. A product of ten of them is still a number: an energy is one of six."""
+LARGEST_INTEGER = 2**63 - 1
+RANGE = "Use other units of length, mass or time."
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -40,12 +44,16 @@ def number(
     """A finite real number within bounds."""
     unit = f" {unit}" if unit else ""
     if not _is_real(value):
-        raise error(message(where, f"must be a number{unit}", repr(value), remedy or "Give a real number."))
+        raise error(message(where, f"must be a number{unit}", short(value), remedy or "Give a real number."))
+    if abs(value) > LARGEST and value not in (math.inf, -math.inf):
+        raise error(message(where, f"must be at most {LARGEST:g} in size{unit}", short(value), RANGE))
     out = float(value)
     if not math.isfinite(out):
         raise error(message(where, "must be finite", out, remedy or "Check for overflow or division by zero."))
     if above is not None and not out > above:
         raise error(message(where, f"must be > {above:g}{unit}", out, remedy or f"Give a value above {above:g}."))
+    if above == 0.0 and out < SMALLEST:
+        raise error(message(where, f"must be >= {SMALLEST:g}{unit}", out, RANGE))
     if at_least is not None and not out >= at_least:
         raise error(message(where, f"must be >= {at_least:g}{unit}", out, remedy or f"Give at least {at_least:g}."))
     if at_most is not None and not out <= at_most:
@@ -54,26 +62,29 @@ def number(
 
 
 def integer(where: str, value: Any, *, at_least: int, remedy: str = "", error: type[TumbleError] = OptionsError) -> int:
-    """A whole number with a lower bound."""
+    """A whole number with a lower bound, of 64 bits."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise error(message(where, "must be a whole number", repr(value), remedy or "Give an integer."))
+        raise error(message(where, "must be a whole number", short(value), remedy or "Give an integer."))
     if value < at_least:
-        raise error(message(where, f"must be >= {at_least}", int(value), remedy or f"Give at least {at_least}."))
+        raise error(message(where, f"must be >= {at_least}", short(value), remedy or f"Give at least {at_least}."))
+    if value > LARGEST_INTEGER:
+        raise error(message(where, "must be below 2^63", short(value), remedy or "Give a smaller number."))
     return int(value)
 
 
 def flag(where: str, value: Any, *, error: type[TumbleError] = OptionsError) -> bool:
     """True or False, nothing that merely looks like it."""
     if not isinstance(value, (bool, np.bool_)):
-        raise error(message(where, "must be True or False", repr(value), "Give a boolean."))
+        raise error(message(where, "must be True or False", short(value), "Give a boolean."))
     return bool(value)
 
 
 def choice(where: str, value: Any, known: Iterable[str], *, error: type[TumbleError] = OptionsError) -> str:
     """One of a closed set of words."""
     known = list(known)
-    if value not in known:
-        raise error(message(where, "must be one of " + ", ".join(known), repr(value), nearest(value, known)))
+    if not isinstance(value, str) or value not in known:
+        hint = nearest(value, known) if isinstance(value, str) else "Give one of these words."
+        raise error(message(where, "must be one of " + ", ".join(known), short(value), hint))
     return str(value)
 
 
@@ -83,6 +94,7 @@ def array(
     shape: tuple[int | None, ...],
     *,
     unit: str = "",
+    largest: float = LARGEST,
     error: type[TumbleError] = SceneError,
 ) -> np.ndarray:
     """A finite float array of the given shape (None: any length), as a new C-contiguous copy."""
@@ -94,7 +106,7 @@ def array(
         out = np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         raise error(
-            message(where, f"must be numbers of shape {wanted}", _short(value), "Give a list or array of numbers.")
+            message(where, f"must be numbers of shape {wanted}", short(value), "Give a list or array of numbers.")
         ) from None
     if out.ndim != len(shape) or any(s is not None and s != o for s, o in zip(shape, out.shape)):
         raise error(message(where, f"must have shape {wanted}", f"shape {out.shape}", "Check the number of values."))
@@ -103,12 +115,25 @@ def array(
         raise error(
             message(where, "must be finite", f"{out[at]} at index {list(at)}", "Check the input for NaN and infinity.")
         )
+    if np.abs(out).max(initial=0.0) > largest:
+        at = tuple(int(i) for i in np.unravel_index(np.argmax(np.abs(out)), out.shape))
+        got = f"{out[at]} at index {list(at)}"
+        raise error(message(where, f"must be at most {largest:g} in size {unit}".rstrip(), got, RANGE))
     return out
 
 
 def vector(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
     """A finite 3-vector."""
     return array(where, value, (3,), error=error)
+
+
+def direction(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
+    """A vector (3,) of any length but zero, made one of length one."""
+    v = vector(where, value, error=error)
+    length = float(np.linalg.norm(v))
+    if length < SMALLEST:
+        raise error(message(where, "must have a direction", v.tolist(), "Give a vector of any length, like (0, 0, 1)."))
+    return v / length
 
 
 def positive_array(
@@ -118,16 +143,11 @@ def positive_array(
     if dimensions(value) == 0:
         return np.full(count, number(where, value, above=0.0, unit=unit, error=error))
     out = array(where, value, (count,), error=error)
-    bad = np.flatnonzero(~(out > 0.0))
+    bad = np.flatnonzero(out < SMALLEST)
     if bad.size:
-        raise error(
-            message(
-                where,
-                f"must be > 0 {unit}".rstrip(),
-                f"{out[bad[0]]} at index {int(bad[0])}",
-                f"Give positive values in {unit}.",
-            )
-        )
+        worst = float(out[bad[0]])
+        rule, remedy = ("> 0", f"Give positive values in {unit}.") if worst <= 0.0 else (f">= {SMALLEST:g}", RANGE)
+        raise error(message(where, f"must be {rule} {unit}", f"{worst} at index {int(bad[0])}", remedy))
     return out
 
 
@@ -170,6 +190,10 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def short(value: Any) -> str:
+    """A value for a message, whatever it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # integers of thousands of digits, lists in lists in lists
+        text = f"a {type(value).__name__} too large to print"
     return text if len(text) <= 60 else text[:57] + "..."

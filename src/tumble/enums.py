@@ -168,6 +168,8 @@ class Status(StrEnum):
     CONVERGED = "converged"
     MAX_ITERATIONS = "max_iterations"
     STALLED = "stalled"
+    LIMITED_BY_ROUNDING = "limited_by_rounding"
+    """As good as the method gets in double precision, which is short of the tolerance"""
     DIVERGED = "diverged"
 
     @property
@@ -178,5 +180,7 @@ class Status(StrEnum):
             Status.MAX_ITERATIONS: "the best iterate is kept; raise max_iterations, loosen the tolerance or shorten dt",
             Status.STALLED: "rounding or a limit cycle stops the progress; the best iterate is kept; "
             "loosen the tolerance or shorten dt",
+            Status.LIMITED_BY_ROUNDING: "the method cannot do better in double precision; loosen the tolerance, or "
+            "polish with SolverAPGD",
             Status.DIVERGED: "the iterates are not finite; check masses and sizes, or lower the solver's omega",
         }[self]

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from .errors import MemoryLimitError, message
 
-__all__ = ["CONTACTS_A_BODY", "available", "check", "check_bodies", "check_points", "run_bytes"]
+__all__ = [
+    "CONTACTS_A_BODY",
+    "FLAT_CONTACTS_A_BODY",
+    "available",
+    "check",
+    "check_bodies",
+    "check_packing",
+    "run_bytes",
+]
 
 BUILD_BYTES = 900
 """A body of one shape in the builder and the model [bytes]."""
@@ -15,8 +23,9 @@ POINT_BYTES = 150
 """A point of a packing while it is made [bytes]."""
 BODY_BYTES, SHAPE_BYTES, CONTACT_BYTES = 1400, 1000, 950
 """State, workspace and problem of a running simulation [bytes]; measured with 62000 spheres and 20000 boxes."""
-CONTACTS_A_BODY = 6
-"""A dense packing of balls has three contacts a body, one of boxes about eight."""
+CONTACTS_A_BODY, FLAT_CONTACTS_A_BODY = 6, 28
+"""A dense packing of balls has six contacts a body. Boxes face to face share 4 points with each of 6 neighbours, 2 with
+12 across edges and 1 with 8 across corners, half of them their own: 12 + 12 + 4."""
 
 
 def available() -> int | None:
@@ -50,9 +59,10 @@ def check_bodies(where: str, count: int) -> None:
     check(where, BUILD_BYTES * int(count), f"{int(count)} bodies")
 
 
-def check_points(where: str, count: int) -> None:
-    """Refuse so many points of a packing before they are made."""
-    check(where, POINT_BYTES * int(count), f"{int(count)} points")
+def check_packing(where: str, count: int) -> None:
+    """Refuse a packing of so many bodies that could not be simulated, before its points are made."""
+    n = int(count)
+    check(where, (POINT_BYTES + BUILD_BYTES) * n + run_bytes(n, n, CONTACTS_A_BODY * n), f"{n} bodies")
 
 
 def size(count: int) -> str:

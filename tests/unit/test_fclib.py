@@ -199,15 +199,19 @@ MISTAKES = {
     "W a dataset": (lambda p: edit(p, W, [1.0]), FileError, r"fclib_local/W: must be a group"),
     "q a text": (lambda p: edit(p, "fclib_local/vectors/q", b"abc"), ProblemError, r"vectors/q: must hold numbers"),
     "spacedim 4": (lambda p: edit(p, "fclib_local/spacedim", [4]), ProblemError, "spacedim: must be 2, 3 or 5"),
-    "spacedim 2": (lambda p: edit(p, "fclib_local/spacedim", [2]), ProblemError, "must have 2 rows for each of the 2"),
+    "spacedim 2": (lambda p: edit(p, "fclib_local/spacedim", [2]), ProblemError, "W/m: must be 4"),
     "two spacedims": (lambda p: edit(p, "fclib_local/spacedim", [3, 3]), ProblemError, "must hold one number"),
-    "no mu_r": (lambda p: edit(p, "fclib_local/spacedim", [5]), ProblemError, "must have 5 rows"),
+    "no mu_r": (lambda p: edit(p, "fclib_local/spacedim", [5]), ProblemError, "W/m: must be 10"),
     "NaN in W": (lambda p: edit(p, W + "/x", np.full(6, np.nan)), ProblemError, r"W/x: must be finite"),
     "NaN in q": (lambda p: edit(p, "fclib_local/vectors/q", np.full(6, np.nan)), ProblemError, "vectors/q.*finite"),
     "NaN in mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1, np.nan]), ProblemError, "vectors/mu.*finite"),
     "negative mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1, -0.2]), ProblemError, r"mu: must be >= 0 .*-0.2"),
-    "short q": (lambda p: edit(p, "fclib_local/vectors/q", np.ones(5)), ProblemError, "vectors/q: must have 6 rows"),
-    "short mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1]), ProblemError, "for each of the 1 contacts"),
+    "short q": (
+        lambda p: edit(p, "fclib_local/vectors/q", np.ones(5)),
+        ProblemError,
+        r"vectors/q: must have shape \(6,\)",
+    ),
+    "short mu": (lambda p: edit(p, "fclib_local/vectors/mu", [0.1]), ProblemError, "W/m: must be 3"),
     "nz -3": (lambda p: edit(p, W + "/nz", [-3]), ProblemError, "W/nz: must be -2"),
     "short p": (lambda p: edit(p, W + "/p", np.arange(3)), ProblemError, "W/p: must have 7 entries"),
     "falling p": (lambda p: edit(p, W + "/p", [0, 2, 1, 3, 4, 5, 6]), ProblemError, "W/p: must start at 0 and never"),
@@ -253,7 +257,7 @@ def test_mistakes_in_global_files(tmp_path):
     path = tmp_path / "g.hdf5"
     for matrix, rule in (
         (np.diag([1.0, 0, 1]), "fclib_global/M: must be invertible"),
-        (np.eye(3)[:2], "M: must be 2 x 2"),
+        (np.eye(3)[:2], "M/m: must be 3"),
     ):
         tb.write_problem(path, problem, whole=form, local=False)
         edit(path, "fclib_global/M")

@@ -89,15 +89,16 @@ def test_pictures_show_only_those_present():
 
 def test_due_counts_bodies_or_mass():
     by_number = emitter(rate=100.0, start=0.5).build().flow.emitters[0]
-    assert [by_number.due(t) for t in (0.0, 0.5, 0.509, 0.51, 0.6, 99.0)] == [0, 0, 0, 1, 10, 20]
+    assert [by_number.due(t) for t in (0.0, 0.499, 0.5, 0.509, 0.51, 0.6, 99.0)] == [0, 0, 1, 1, 2, 11, 20]
     time = 0.5
     for _ in range(10):
         time += 0.01  # not 0.6 to the last bit
-    assert by_number.due(time) == 10
+    assert by_number.due(time) == 11  # the first at the start, then one every 0.01 s
     by_mass = emitter(rate=None, mass_rate=2.0, size_range=(0.5, 1.0)).build()
     total = np.cumsum(by_mass.body_mass)
-    assert by_mass.flow.emitters[0].due(total[7] / 2.0) == 8
-    assert by_mass.flow.emitters[0].due(0.99 * total[7] / 2.0) == 7
+    assert by_mass.flow.emitters[0].due(0.0) == 1
+    assert by_mass.flow.emitters[0].due(total[7] / 2.0) == 9
+    assert by_mass.flow.emitters[0].due(0.99 * total[7] / 2.0) == 8
 
 
 def test_random_orientations_and_spin_in_world_axes():

@@ -327,7 +327,7 @@ def arm():
         (lambda s: s.add_joint("revolute", None, "post", anchor=(0, 0, 0), axis=(0, 0, 1)), "must be dynamic"),
         (lambda s: s.add_joint("revolute", "wall", "amr", anchor=(0, 0, 0), axis=(0, 0, 1)), "unknown body.*'arm'"),
         (lambda s: s.add_joint("revolte", "wall", "arm", anchor=(0, 0, 0)), "revolute"),
-        (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0), axis=(0, 0, 0)), "must not be zero"),
+        (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0), axis=(0, 0, 0)), "must have a direction"),
         (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, 0, 0)), "needs an axis"),
         (lambda s: s.add_joint("revolute", "wall", "arm", axis=(0, 0, 1)), "needs an anchor"),
         (lambda s: s.add_joint("revolute", "wall", "arm", anchor=(0, np.nan, 0), axis=(0, 0, 1)), "finite"),
@@ -550,3 +550,24 @@ def test_very_different_masses_hold():
     sim = simulate(scene, 1e-3)
     sim.run(until=0.1, progress=False)
     assert abs(sim.positions()[sim.model.bodies("heavy")[0]][2]) < 1e-9
+
+
+def test_joints_to_the_world_leave_the_numbers_of_bodies_alone():
+    scene = tb.SceneBuilder()
+    first = scene.add_body(tb.Sphere(0.1), mass=1.0, name="first")
+    scene.add_joint("spherical", None, first, anchor=(0, 0, 1))
+    second = scene.add_body(tb.Sphere(0.1), mass=1.0, position=(1, 0, 0), name="second")
+    scene.add_joint("spherical", "ground", second, anchor=(1, 0, 1))
+    for _ in range(2):  # building twice gives the same
+        model = scene.build()
+        assert (first, second) == (0, 1) and [model.bodies(n)[0] for n in ("first", "second", "ground")] == [0, 1, 2]
+        assert model.joints.frame_body.tolist() == [[2, 0], [2, 1]]
+        assert [e.bodies for e in model.joints.elements] == [(2, 0), (2, 1)]
+        assert model.excluded.tolist() == [(0 << 32) + 2, (1 << 32) + 2]
+    with pytest.raises(SceneError):
+        tb.SceneBuilder().add_joint("spherical", None, None, anchor=(0, 0, 0))
+    other = tb.SceneBuilder()
+    body = other.add_body(tb.Sphere(0.1), mass=1.0)
+    with pytest.raises(SceneError):
+        other.add_joint("spherical", None, body)  # no anchor
+    assert other.build().body_count == 1  # a joint that failed leaves no ground

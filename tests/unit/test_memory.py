@@ -73,20 +73,37 @@ def test_the_command_line_refuses_with_code_2(monkeypatch, tmp_path, capsys):
         '[[spheres]]\nradius = 0.1\nmass = 1.0\npacking = {kind = "grid", shape = [10, 10, 10], spacing = 1.0}\n'
         "[step]\ndt = 1e-3\n[run]\nuntil = 0.01\n"
     )
-    monkeypatch.setattr(memory, "available", lambda: 2 * 10**6)
+    room = memory.run_bytes(1000, 1000, 6000)
+    monkeypatch.setattr(memory, "available", lambda: room)  # the points and bodies besides do not fit
     assert main(["run", str(path), "--out", str(tmp_path / "run.h5"), "--quiet"]) == 2
-    assert "1000 bodies and about 6000 contacts (got 2 MB available)" in capsys.readouterr().err
-    monkeypatch.setattr(memory, "available", lambda: 10**5)
+    assert "spheres[0]: grid_points: needs about 9.15 MB of memory for 1000 bodies" in capsys.readouterr().err
+    path.write_text(
+        path.read_text() + '[[body]]\nmass = 1.0\nposition = [0, 0, 50]\nshape = {type = "sphere", radius = 1}'
+    )
+    monkeypatch.setattr(memory, "check_packing", lambda where, count: None)  # a scene of more than its packing
     assert main(["run", str(path), "--out", str(tmp_path / "run.h5"), "--quiet"]) == 2
-    assert "spheres[0]: grid_points: needs about 0.15 MB of memory for 1000 points" in capsys.readouterr().err
+    assert "1001 bodies and about 6006 contacts (got 8.1 MB available)" in capsys.readouterr().err
 
 
-def test_the_estimate_covers_the_buffers_of_a_run():
-    """A lattice of touching balls: what the step's arrays take, against the estimate for its contacts."""
-    builder = tb.SceneBuilder()
-    builder.add_static(tb.HalfSpace())
+def balls(builder):
     points = tb.lattice_points((12, 12, 12), 0.1, origin=(0, 0, 0.05))
     builder.add_spheres(0.05, mass=1.0, position=points)
+    return len(points)
+
+
+def boxes(builder):
+    builder.add_boxes((0.1, 0.1, 0.1), mass=1.0, position=tb.grid_points((9, 9, 9), 0.1, origin=(0, 0, 0.05)))
+    return 9**3
+
+
+@pytest.mark.parametrize("fill", [balls, boxes])
+def test_the_estimate_covers_the_buffers_of_a_run(fill, monkeypatch):
+    """Touching balls, and boxes face to face: what the step's arrays take, against the estimate before the run."""
+    builder = tb.SceneBuilder()
+    builder.add_static(tb.HalfSpace())
+    count = fill(builder)
+    asked = []
+    monkeypatch.setattr(memory, "check", lambda where, need, what: asked.append(need))
     sim = tb.Simulation(
         builder.build(), options=tb.StepOptions(dt=1e-3), solver=tb.SolverAPGD(max_iterations=5), threads=1
     )
@@ -96,5 +113,5 @@ def test_the_estimate_covers_the_buffers_of_a_run():
     state = (*vars(sim.state).values(), *vars(sim._safe).values())
     taken = sum(a.nbytes for a in (*arrays, *w.rows._scratch.values(), *state) if isinstance(a, np.ndarray))
     taken += w.contacts.nbytes
-    estimate = memory.run_bytes(len(points), len(points), report.contacts)
-    assert 0.5 * estimate < taken < 1.2 * estimate
+    assert 0.5 < taken / memory.run_bytes(count, count, report.contacts) < 1.2
+    assert 0.5 < taken / asked[0] < 1.2

@@ -254,3 +254,10 @@ def test_python_mistakes(tmp_path, extra, words):
     assert str(caught.value).startswith(f"{path}: ")
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_list_of_shapes_under_shape_is_answered_with_shapes(tmp_path):
+    path = tmp_path / "scene.toml"
+    path.write_text('[[body]]\nmass = 1.0\nshape = [{type = "sphere", radius = 0.1}]\n')
+    with pytest.raises(SceneError, match=r"body\[0\].shape: is one shape .* Write shapes = \[...\] for several"):
+        load_scene(path)

@@ -517,3 +517,12 @@ def test_a_humanoid_stands_for_five_seconds():
     weight = 9.81 * sim.model.body_mass.sum()
     assert sim.contact_forces().on("floor")[2] == pytest.approx(-weight, rel=1e-3)
     assert reports["joint_drift"].max() < 1e-9
+
+
+def test_what_was_made_of_a_plain_file_is_told(write):
+    _, robot, _ = added(write(ARM), fixed=True)
+    assert robot.read == (
+        "link 'base': fixed, 0 shapes",
+        "link 'arm': a body of 2 kg, 0 shapes",
+        "joint 'hinge': revolute from -1 to 2",
+    )

@@ -2,7 +2,7 @@
 
 Numba's own cache does not notice an edit in another module, so each module's compiled kernels lie in a folder named
 after a hash of all sources that it depends on (`fingerprint`), in one named after Numba, NumPy, Python and the
-processor. It lies in the user's cache directory, hence also works for a read-only installation.
+processor. It lies in the user's cache directory (`cache`), hence also works for a read-only installation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numba
 import numpy as np
 from numba.core import event
 
+from .cache import cache_root
 from .fingerprint import fingerprint
 
 try:
@@ -64,9 +66,7 @@ def _processor() -> str:
 def cache_folder() -> Path:
     """Folder of the kernels that are compiled for this machine, Numba, NumPy and Python."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version} {_processor()}".encode())
-    base = os.environ.get("TUMBLE_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    root = Path(base) if base else Path.home() / ".cache"
-    return root / "tumble" / digest.hexdigest()[:20]
+    return cache_root() / digest.hexdigest()[:20]
 
 
 _FOLDER = cache_folder()
@@ -111,10 +111,11 @@ def _saving_alone(save: Callable) -> Callable:
     def save_alone(signature: Any, data: Any) -> None:
         if fcntl is None:
             return save(signature, data)
-        _FOLDER.mkdir(parents=True, exist_ok=True)
-        with open(_FOLDER / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
-            return save(signature, data)
+        with suppress(OSError):  # a full disk: this process has its kernel, the next one compiles it again
+            _FOLDER.mkdir(parents=True, exist_ok=True)
+            with open(_FOLDER / "lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+                save(signature, data)
 
     return save_alone
 

@@ -97,12 +97,12 @@ class ConeProblem:
             from ..backends import cpu as backend
         try:
             sparse = sp.csr_matrix(matrix, dtype=np.float64)
-        except (TypeError, ValueError) as cause:
+        except (TypeError, ValueError, OverflowError) as cause:
             raise ProblemError(
                 message(
                     "ConeProblem.matrix",
                     "must be a square matrix of numbers",
-                    repr(matrix)[:60],
+                    checks.short(matrix),
                     "Give a NumPy array or a SciPy sparse matrix.",
                 )
             ) from cause

@@ -16,11 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from .. import checks
 from ..enums import BlockKind
 from ..errors import FileError, ProblemError, TumbleError, message
 from .conditioning import condition
 from .cone_problem import BlockGroup, ConeProblem, component_first, contact_first
-from .fclib_layout import LAYOUT, array, child, name_of, read_matrix, text, whole
+from .fclib_layout import LAYOUT, array, check_size, child, name_of, read_matrix, text, whole
 from .operators import MatrixOperator
 from .rolling import RollingProblem
 
@@ -87,9 +88,16 @@ def read_problem(path: str | Path) -> FileProblem:
     """Read a problem: the local one where there is one, else the global one, reduced."""
     import h5py
 
+    if not isinstance(path, (str, Path)):
+        got, remedy = checks.short(path), "For example 'problem.hdf5'."
+        raise FileError(message("read_problem.path", "must be a file name", got, remedy))
     path = Path(path)
-    if not path.is_file():
+    try:
         got = "a folder" if path.is_dir() else "no such file"
+        found = path.is_file()
+    except (OSError, ValueError):  # names that no system takes
+        got, found = "no name of a file", False
+    if not found:
         raise FileError(message(str(path), "must be a file with a problem", got, "Check the name."))
     with _readable(path), h5py.File(path, "r") as file:
         return _read(path, file)
@@ -117,12 +125,14 @@ def reduce(form: GlobalForm, where: str = "GlobalForm.mass") -> tuple[sp.csr_mat
 
 
 def _read(path: Path, file: Any) -> FileProblem:
-    local = next((file[name] for name in LOCAL if name in file), None)
-    reduced = next((file[name] for name in GLOBAL if name in file), None)
+    local, reduced = (
+        next((child(path, file, name, folder=True) for name in names if name in file), None)
+        for names in (LOCAL, GLOBAL)
+    )
     if local is None and reduced is None:
         got = ", ".join(sorted(file)[:4]) or "no groups"
         raise FileError(message(str(path), "must have a group fclib_local or fclib_global", got, LAYOUT))
-    step = _read_step(path, file["tumble"]) if "tumble" in file else {}
+    step = _read_step(path, child(path, file, "tumble", folder=True)) if "tumble" in file else {}
     kind, group = ("global", reduced) if local is None else ("local", local)
     source = step.pop("local", group) if kind == "local" else group
     dim = whole(path, group, "spacedim")
@@ -141,15 +151,10 @@ def _read(path: Path, file: Any) -> FileProblem:
     else:
         _no_equalities(path, source, "V")
         name = "W"
-        matrix, bias = read_matrix(path, source, "W"), array(path, vectors, "q")
-    where = name_of(path, source, name)
-    if matrix.shape != (dim * len(friction),) * 2:
-        rule = f"must have {dim} rows for each of the {len(friction)} contacts in mu"
-        raise ProblemError(message(where, rule, " x ".join(map(str, matrix.shape)), "Check spacedim and mu."))
-    if len(bias) != matrix.shape[0]:
-        raise ProblemError(message(name_of(path, vectors, "q"), f"must have {matrix.shape[0]} rows", len(bias), LAYOUT))
-    fit = condition(where, matrix)
-    h = float(step.get("h", 1.0))
+        rows = dim * len(friction)
+        matrix, bias = read_matrix(path, source, "W", (rows, rows)), array(path, vectors, "q", rows)
+    fit = condition(name_of(path, source, name), matrix)
+    h = checks.number(f"{path}: tumble.h", step.get("h", 1.0), above=0.0, unit="s", error=ProblemError)
     if dim == 5:
         rolling = _friction(path, vectors, "mu_r", len(friction))
         problem: ConeProblem | RollingProblem = RollingProblem(fit.matrix, bias, friction, rolling, h)
@@ -158,7 +163,7 @@ def _read(path: Path, file: Any) -> FileProblem:
 
         blocks = BlockGroup(BlockKind.CONE, dim, len(friction), friction)
         problem = ConeProblem(blocks, component_first(bias, dim), MatrixOperator(fit.matrix, dim, cpu), h)
-    info = group.get("info", {})
+    info = child(path, group, "info", folder=True) if "info" in group else {}
     return FileProblem(
         problem,
         path,
@@ -189,14 +194,10 @@ def _global_form(path: Path, group: Any, rows: int) -> GlobalForm | None:
     """M, H, f, w; None where equality rows belong to them."""
     if _has_rows(path, group, "G"):
         return None
-    mass, jacobian = read_matrix(path, group, "M"), read_matrix(path, group, "H")
-    d = mass.shape[0]
-    for name, got, wanted in (("M", mass.shape, (d, d)), ("H", jacobian.shape, (d, rows))):
-        if got != wanted:
-            rule = f"must be {wanted[0]} x {wanted[1]}"
-            raise ProblemError(message(name_of(path, group, name), rule, " x ".join(map(str, got)), LAYOUT))
     vectors = child(path, group, "vectors", folder=True)
-    return GlobalForm(mass, jacobian, array(path, vectors, "f", d), array(path, vectors, "w", rows))
+    force, offset = array(path, vectors, "f"), array(path, vectors, "w", rows)
+    d = len(force)
+    return GlobalForm(read_matrix(path, group, "M", (d, d)), read_matrix(path, group, "H", (d, rows)), force, offset)
 
 
 def _no_equalities(path: Path, group: Any, name: str) -> None:
@@ -213,7 +214,10 @@ def _read_step(path: Path, group: Any) -> dict[str, Any]:
     """The group `tumble`: attributes, arrays and matrices; `local` stays a group (the problem with interval rows)."""
     out: dict[str, Any] = {k: v.item() if isinstance(v, np.generic) else v for k, v in group.attrs.items()}
     for name, found in group.items():
+        if found is None:
+            raise FileError(message(name_of(path, group, name), "must be there", "a link to nothing", LAYOUT))
         if not hasattr(found, "keys"):
+            check_size(name_of(path, group, name), found)
             out[name] = found[()]
         elif name == "local":
             out[name] = found

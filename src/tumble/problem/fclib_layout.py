@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import checks
+from .. import checks, memory
 from ..errors import FileError, ProblemError, message
 
-__all__ = ["array", "child", "columns", "read_matrix", "text", "whole", "write_array", "write_matrix"]
+__all__ = ["array", "check_size", "child", "columns", "read_matrix", "text", "whole", "write_array", "write_matrix"]
 
 COLUMNS, ROWS = -1, -2
 PACK_FROM = 2**16
 """Datasets of more bytes are compressed."""
+PACKED = 1100
+"""A stored byte holds at most so many: deflate reaches 1032."""
 
 
 def name_of(path: object, group: Any, name: str = "") -> str:
@@ -65,10 +67,21 @@ def whole(path: object, group: Any, name: str) -> int:
 
 
 def _values(path: object, group: Any, name: str) -> np.ndarray:
-    values = np.atleast_1d(np.asarray(child(path, group, name, folder=False)[()]))
-    if values.dtype.kind not in "iuf":
-        raise ProblemError(message(name_of(path, group, name), "must hold numbers", values.dtype, LAYOUT))
-    return values.ravel()
+    dataset = child(path, group, name, folder=False)
+    if dataset.dtype.kind not in "iuf" or dataset.dtype.itemsize > 8:
+        raise ProblemError(message(name_of(path, group, name), "must hold numbers", dataset.dtype, LAYOUT))
+    check_size(name_of(path, group, name), dataset)
+    return np.atleast_1d(np.asarray(dataset[()])).ravel()
+
+
+def check_size(where: str, dataset: Any) -> None:
+    """Refuse a dataset that is declared larger than what the file holds, or than the memory, before it is read."""
+    if dataset.shape is None:
+        raise ProblemError(message(where, "must hold values", "an empty dataset", LAYOUT))
+    if dataset.nbytes > PACKED * dataset.id.get_storage_size():
+        got = f"{dataset.size} values declared, {dataset.id.get_storage_size()} bytes stored"
+        raise ProblemError(message(where, "its values must be in the file", got, "Write the file again."))
+    memory.check(where, dataset.nbytes, f"{dataset.size} values")
 
 
 def text(group: Any, name: str) -> str:
@@ -76,15 +89,22 @@ def text(group: Any, name: str) -> str:
     found = group.get(name)
     if found is None or hasattr(found, "keys"):
         return ""
+    check_size(name, found)
     value = np.asarray(found[()]).ravel()
     value = value[0] if value.size else b""
     return (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip("\0 \n")
 
 
-def read_matrix(path: object, parent: Any, name: str) -> sp.csr_matrix:
-    """A matrix in any of the storages."""
+def read_matrix(
+    path: object, parent: Any, name: str, shape: tuple[int | None, int | None] = (None, None)
+) -> sp.csr_matrix:
+    """A matrix in any of the storages; shape: what it must have, None: any number."""
     group = child(path, parent, name, folder=True)
     m, n, nz = (whole(path, group, key) for key in ("m", "n", "nz"))
+    for key, got, wanted in zip("mn", (m, n), shape):
+        if wanted is not None and got != wanted:
+            raise ProblemError(message(name_of(path, group, key), f"must be {wanted}", got, "Check spacedim and mu."))
+    memory.check(name_of(path, group), 8 * max(m, n, 0), f"a matrix of {m} x {n}")
     p, i, x = columns(path, group, "p"), columns(path, group, "i"), array(path, group, "x")
 
     def require(holds: bool, dataset: str, rule: str, got: object) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from .. import checks
 from ..backends.base import ArticulatedArrays, ContactArrays, MatrixArrays, RollingArrays
 from ..errors import ProblemError, message
 
@@ -291,7 +292,7 @@ class MatrixOperator:
 
     def __init__(self, matrix: sp.spmatrix, dim: int, backend: ModuleType) -> None:
         where = "MatrixOperator"
-        if dim not in (2, 3):
+        if checks.integer(where + ".dim", dim, at_least=2, error=ProblemError) > 3:
             raise ProblemError(message(where + ".dim", "must be 2 or 3", dim, "Normal first, then the tangents."))
         w = sp.csr_matrix(matrix, dtype=np.float64)
         if w.shape[0] != w.shape[1] or w.shape[0] % dim:
@@ -303,8 +304,7 @@ class MatrixOperator:
                     "Check the dimension of the problem.",
                 )
             )
-        if not np.all(np.isfinite(w.data)):
-            raise ProblemError(message(where + ".matrix", "must be finite", "NaN or infinity", "Check the input."))
+        checks.array(where + ".matrix (its entries)", w.data, (None,), error=ProblemError)
         asymmetry = abs(w - w.T).max() if w.nnz else 0.0
         if asymmetry > 1e-12 * max(abs(w).max() if w.nnz else 0.0, 1e-300):
             raise ProblemError(

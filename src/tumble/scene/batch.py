@@ -18,7 +18,7 @@ from .model import State
 from .motion import Motion
 from .shape import Placed
 
-__all__ = ["Batch", "body_arrays", "initial_state", "shape_arrays"]
+__all__ = ["Batch", "bare_static", "body_arrays", "initial_state", "shape_arrays"]
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
@@ -51,6 +51,35 @@ class Batch:
     motion: Motion | None
 
 
+def bare_static(name: str) -> Batch:
+    """One body without shapes at the origin of the world, which never moves."""
+    three = np.zeros((1, 3))
+    return Batch(
+        name=name,
+        kind=BodyKind.STATIC,
+        count=1,
+        mass=np.zeros(1),
+        inertia=three,
+        center=np.zeros(3),
+        axes=rotation.IDENTITY,
+        position=three,
+        orientation=rotation.IDENTITY[None],
+        velocity=three,
+        angular_velocity=three,
+        force=three,
+        torque=three,
+        locked=np.zeros(6, bool),
+        group=1,
+        mask=0xFFFFFFFF,
+        shapes=(),
+        parameters=np.zeros((1, 0, 4)),
+        bound=np.zeros((1, 0)),
+        smallest=np.zeros((1, 0)),
+        material=(),
+        motion=None,
+    )
+
+
 # ---------------------------------------------------------------------- checks of what all bodies have
 
 
@@ -63,7 +92,7 @@ def rows(where: str, value: Any, count: int, width: int) -> np.ndarray:
 
 def places(where: str, position: Any) -> np.ndarray:
     """Positions (n, 3) of at least one body."""
-    if isinstance(position, np.ndarray):
+    if isinstance(position, np.ndarray) and position.ndim:
         memory.check_bodies(where, len(position))
     points = checks.array(where + ".position", position, (None, 3))
     if len(points) == 0:
@@ -84,14 +113,17 @@ def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.n
         )
     if mass is not None:
         return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
-    return volume * checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
+    dense = checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
+    return checks.positive_array(where + ": mass (density times volume)", volume * dense, len(volume), unit="kg")
 
 
 def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:
     """(6,) bool"""
     if not isinstance(locked, Iterable):
         raise SceneError(
-            message(where + ".locked", "must be a list of axes", repr(locked), "Any of " + ", ".join(AXES) + ".")
+            message(
+                where + ".locked", "must be a list of axes", checks.short(locked), "Any of " + ", ".join(AXES) + "."
+            )
         )
     words = locked.split() if isinstance(locked, str) else list(locked)
     for word in words:

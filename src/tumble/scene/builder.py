@@ -26,7 +26,7 @@ from .batch import (
 from .flow import Flow
 from .mass import mass_properties
 from .materials import Material, MaterialTable
-from .mechanism import Mechanism
+from .mechanism import GROUND, Mechanism
 from .model import ForceCallback, Model
 from .motion import Motion
 from .shapes import Box, Placed, Sphere, as_placed
@@ -178,7 +178,7 @@ class SceneBuilder(Mechanism, Flow):
                     message(
                         where + ".motion",
                         "must be a function of time",
-                        repr(motion),
+                        checks.short(motion),
                         "It returns a position (3,) and an orientation (4,); see Oscillation.",
                     )
                 )
@@ -422,7 +422,7 @@ class SceneBuilder(Mechanism, Flow):
                 message(
                     "add_force",
                     "needs a function",
-                    repr(callback),
+                    checks.short(callback),
                     "force(time, position, orientation, velocity, angular_velocity) -> force, torque.",
                 )
             )
@@ -445,17 +445,22 @@ class SceneBuilder(Mechanism, Flow):
                     "Call add_body, add_spheres or another add_ method first.",
                 )
             )
-        joints, initial = self._joint_model(), initial_state(self._batches)
+        batches, names = list(self._batches), dict(self._names)
+        if self._ground is not None:  # after the user's bodies, whose numbers it must not change
+            batches.append(self._ground)
+            names[GROUND if GROUND not in names else f"{GROUND}{self._count}"] = (self._count, 1)
+        joints, initial = self._joint_model(), initial_state(batches)
         flow = self._flow_model(joints, initial)
+        excluded = (sorted(map(self._placed_body, pair)) for pair in self._excluded)
         return Model(
             gravity=self._gravity.copy(),
-            **body_arrays(self._batches),
-            **shape_arrays(self._batches),
+            **body_arrays(batches),
+            **shape_arrays(batches),
             materials=tuple(self._materials.known),
             friction=self._materials.friction(),
             pair_laws=self._materials.laws(),
-            excluded=np.array(sorted((a << 32) + b for a, b in self._excluded), dtype=np.int64),
-            names=tuple((name, first, count) for name, (first, count) in self._names.items()),
+            excluded=np.array(sorted((a << 32) + b for a, b in excluded), dtype=np.int64),
+            names=tuple((name, first, count) for name, (first, count) in names.items()),
             motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},
             forces=tuple(self._forces),
             joints=joints,
@@ -534,20 +539,6 @@ class SceneBuilder(Mechanism, Flow):
         self._count += count
         return range(first, self._count)
 
-    def _add_ground(self) -> int:
-        """A static body without shapes, for joints to the world."""
-        name = "ground" if "ground" not in self._names else None
-        return self._add(
-            "ground",
-            (),
-            BodyKind.STATIC,
-            1,
-            name=name,
-            material=None,
-            position=(0.0, 0.0, 0.0),
-            orientation=(1.0, 0.0, 0.0, 0.0),
-        )[0]
-
     @staticmethod
     def _surfaces(where: str, shapes: Any) -> tuple[Placed, ...]:
         """Shapes of a body that is not dynamic."""
@@ -561,7 +552,7 @@ class SceneBuilder(Mechanism, Flow):
             if body in self._names:
                 first, count = self._names[body]
                 return range(first, first + count)
-            raise SceneError(message(where, "unknown body", repr(body), checks.nearest(body, self._names)))
+            raise SceneError(message(where, "unknown body", checks.short(body), checks.nearest(body, self._names)))
         index = checks.integer(where, body, at_least=0, error=SceneError)
         if index >= self._count:
             raise SceneError(message(where, f"body index must be below {self._count}", index, "Count from 0."))
@@ -572,15 +563,15 @@ class SceneBuilder(Mechanism, Flow):
             return f"{kind.name.lower()}{len(self._names)}"
         if not isinstance(name, str) or not name or "[" in name:
             raise SceneError(
-                message(where + ".name", "must be a text without brackets", repr(name), "Or leave it out.")
+                message(where + ".name", "must be a text without brackets", checks.short(name), "Or leave it out.")
             )
         if name in self._names:
-            raise SceneError(message(where + ".name", "names are unique", repr(name), "Choose another name."))
+            raise SceneError(message(where + ".name", "names are unique", checks.short(name), "Choose another name."))
         return name
 
     @staticmethod
     def _label(method: str, name: str | None) -> str:
-        return method if name is None else f"{method}('{name}')"
+        return method if name is None else f"{method}({checks.short(name)})"
 
 
 def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np.ndarray]:

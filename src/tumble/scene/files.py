@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, memory
 from ..errors import FileError, SceneError, TumbleError, message
 from ..options import StepOptions
 from . import fill, rotation
@@ -54,11 +54,15 @@ class LoadedScene:
 def load_scene(path: str | Path) -> LoadedScene:
     """Read a `.toml` or `.py` scene; every error names the file and the place in it."""
     if not isinstance(path, (str, Path)):
-        raise FileError(message("load_scene.path", "must be a file name", repr(path), "For example 'scene.toml'."))
+        raise FileError(
+            message("load_scene.path", "must be a file name", checks.short(path), "For example 'scene.toml'.")
+        )
     path = Path(path)
     readers = {".toml": _load_toml, ".py": _load_python}
     if path.suffix not in readers:
-        raise FileError(message(str(path), "a scene file ends in .toml or .py", repr(path.suffix), "Rename the file."))
+        raise FileError(
+            message(str(path), "a scene file ends in .toml or .py", checks.short(path.suffix), "Rename the file.")
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
@@ -119,8 +123,11 @@ def _raised(path: Path, cause: Exception) -> str:
 def _load_toml(path: Path, text: str) -> LoadedScene:
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as cause:
+    except ValueError as cause:  # of TOML, and integers of thousands of digits
         raise FileError(message(str(path), "must be valid TOML", cause, "Correct this line.")) from cause
+    except RecursionError as cause:
+        got, remedy = "lists in lists in lists", "The deepest scene has six levels."
+        raise FileError(message(str(path), "must not be nested so deep", got, remedy)) from cause
     scene = validated(path, schema().scene, data)
     with _at(path, "gravity"):
         builder = SceneBuilder(gravity=scene.get("gravity", STANDARD_GRAVITY))
@@ -218,6 +225,7 @@ def _points(row: dict[str, Any], radii: Any) -> Any:
     packing = row.pop("packing")
     kind, count = packing.pop("kind"), packing.get("count")
     if kind == "random":
+        memory.check_packing("packing.count", checks.integer("packing.count", count, at_least=1, error=SceneError))
         return fill.random_points(**{"radius": radii(count), **packing})
     packing.pop("count", None)
     points = {"grid": fill.grid_points, "lattice": fill.lattice_points}[kind](**packing)
@@ -233,9 +241,8 @@ def _turn(row: dict[str, Any]) -> dict[str, Any]:
     if "rotation" not in row:
         return row
     either(row, "rotation", "orientation")
-    axis, angle = row["rotation"]["axis"], np.deg2rad(row["rotation"]["angle_degrees"])
-    if not np.any(axis):
-        raise SceneError(message("rotation.axis", "must have a direction", axis, "For example [0, 0, 1]."))
+    axis = checks.direction("rotation.axis", row["rotation"]["axis"])
+    angle = np.deg2rad(checks.number("rotation.angle_degrees", row["rotation"]["angle_degrees"], error=SceneError))
     turned = {k: v for k, v in row.items() if k != "rotation"}
     return turned | {"orientation": rotation.from_axis_angle(axis, angle).tolist()}
 

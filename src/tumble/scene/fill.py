@@ -30,7 +30,7 @@ def grid_points(
         checks.integer(f"grid_points.shape ({a})", s, at_least=1, error=SceneError)
         for a, s in zip("xyz", _three("grid_points.shape", shape))
     ]
-    memory.check_points("grid_points", math.prod(counts))
+    memory.check_packing("grid_points", math.prod(counts))
     step = checks.positive_array("grid_points.spacing", spacing, 3, unit="m")
     start = checks.vector("grid_points.origin", origin)
     x, y, z = (np.arange(c) for c in counts)
@@ -55,7 +55,7 @@ def lattice_points(
         checks.integer(f"lattice_points.shape ({a})", s, at_least=1, error=SceneError)
         for a, s in zip("xyz", _three("lattice_points.shape", shape))
     ]
-    memory.check_points("lattice_points", math.prod(counts))
+    memory.check_packing("lattice_points", math.prod(counts))
     d = checks.number("lattice_points.diameter", diameter, above=0.0, unit="m", error=SceneError)
     start = checks.vector("lattice_points.origin", origin)
     layers = []
@@ -85,7 +85,7 @@ def random_points(
     finds no place in `tries` throws (random packing gets hard beyond a third of the volume).
     """
     n = checks.integer("random_points.count", count, at_least=1, error=SceneError)
-    memory.check_points("random_points", n)
+    memory.check_packing("random_points", n)
     r = checks.positive_array("random_points.radius", radius, n, unit="m")
     lo, hi = checks.vector("random_points.low", low), checks.vector("random_points.high", high)
     if np.any(hi - lo < 2 * r.max()):
@@ -126,7 +126,9 @@ def random_points(
 
 def _three(where: str, value: Sequence[int]) -> Sequence[int]:
     if np.shape(value) != (3,):
-        raise SceneError(message(where, "must have 3 entries", repr(value), "Give columns in x, y and layers in z."))
+        raise SceneError(
+            message(where, "must have 3 entries", checks.short(value), "Give columns in x, y and layers in z.")
+        )
     return value
 
 

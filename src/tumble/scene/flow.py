@@ -70,7 +70,9 @@ class Flow:
         memory.check_bodies(where + ".count", n)
         if not isinstance(region, (BoxRegion, DiscRegion)):
             raise SceneError(
-                message(where + ".region", "must be a BoxRegion or DiscRegion", repr(region), "See docs/flow.md.")
+                message(
+                    where + ".region", "must be a BoxRegion or DiscRegion", checks.short(region), "See docs/flow.md."
+                )
             )
         amount, by_mass = _rate(where, rate, mass_rate)
         placed = as_placed(where, shapes)
@@ -83,7 +85,9 @@ class Flow:
             turn = checks.quaternion(where + ".orientation", orientation)
         elif orientation != "random":
             raise SceneError(
-                message(where + ".orientation", "must be a quaternion or 'random'", repr(orientation), "Correct it.")
+                message(
+                    where + ".orientation", "must be a quaternion or 'random'", checks.short(orientation), "Correct it."
+                )
             )
         speed = checks.vector(where + ".velocity", velocity)
         spin = checks.vector(where + ".angular_velocity", angular_velocity)
@@ -116,7 +120,7 @@ class Flow:
                 n,
                 region,
                 amount,
-                np.cumsum(masses) if by_mass else np.arange(1.0, n + 1.0),
+                np.concatenate([[0.0], np.cumsum(masses)[:-1]]) if by_mass else np.arange(float(n)),
                 np.where(free[:3], speed, 0.0),
                 np.where(free[3:], spin, 0.0),
                 turn,
@@ -156,7 +160,9 @@ class Flow:
         else:
             box = outside if inside is None else inside
             if not isinstance(box, BoxRegion):
-                raise SceneError(message(where, "inside and outside must be a BoxRegion", repr(box), "Give one."))
+                raise SceneError(
+                    message(where, "inside and outside must be a BoxRegion", checks.short(box), "Give one.")
+                )
             sink = Sink(name, box=box, outside=inside is None)
         self._sinks.append(sink)
         return name
@@ -197,10 +203,15 @@ class Flow:
             return None
         if not isinstance(name, str) or not name or any(c in name for c in "[]/."):
             raise SceneError(
-                message(where + ".name", "must be a text without brackets, dots and slashes", repr(name), "Change it.")
+                message(
+                    where + ".name",
+                    "must be a text without brackets, dots and slashes",
+                    checks.short(name),
+                    "Change it.",
+                )
             )
         if name in {x.name for x in (*self._emitters, *self._sinks, *self._planes)}:
-            raise SceneError(message(where + ".name", "names are unique", repr(name), "Choose another name."))
+            raise SceneError(message(where + ".name", "names are unique", checks.short(name), "Choose another name."))
         return name
 
     def _flow_model(self, joints: JointModel, initial: State) -> FlowModel:

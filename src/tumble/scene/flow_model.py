@@ -28,7 +28,7 @@ class Emitter:
     rate: float
     """[bodies/s or kg/s]"""
     amount: np.ndarray = field(repr=False)
-    """(count,) how much has to be due for each body to appear [bodies or kg], rising"""
+    """(count,) how much comes before each body [bodies or kg], rising from 0: the first is due at the start"""
     velocity: np.ndarray
     """(3,) [m/s]"""
     angular_velocity: np.ndarray
@@ -43,7 +43,7 @@ class Emitter:
         """Bodies that should have appeared by a time [s]."""
         amount = self.rate * (time - self.start)
         # Times are sums of steps: what is due at 1 s must not wait for a step because of rounding.
-        return int(np.searchsorted(self.amount, amount + 1e-9 * max(amount, self.amount[0]), side="right"))
+        return int(np.searchsorted(self.amount, amount + 1e-9 * max(amount, self.rate * abs(time)), side="right"))
 
 
 @dataclass(frozen=True, eq=False)

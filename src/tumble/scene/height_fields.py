@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, memory
 from ..enums import ShapeKind
-from ..errors import FileError, SceneError, message
+from ..errors import FileError, SceneError, TumbleError, message
 from .geometry import FieldArrays
 from .shape import Shape, positive_length
 
@@ -20,6 +22,10 @@ __all__ = ["HeightField"]
 
 FULL = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0}
 """Grey level of white in the modes of an image."""
+PACKED = 10_000
+"""A stored byte holds at most so many pixels: deflate reaches 1032 bytes, of eight pixels each."""
+PIXEL_BYTES = 48
+"""A pixel of an image while its height is found: as a grey level and a height, with copies, and in the model."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,12 +124,25 @@ def _grey_levels(path: Any) -> np.ndarray:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path) as image:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            image = Image.open(path)
+        with image:
+            width, height = image.size
+            if width * height > PACKED * os.path.getsize(path):
+                got = f"{width} x {height} pixels declared, {os.path.getsize(path)} bytes stored"
+                raise FileError(message(str(path), "its pixels must be in the file", got, "Export it again."))
+            memory.check(str(path), PIXEL_BYTES * width * height, f"{width} x {height} heights")
             image.load()
             if image.mode not in FULL and image.mode != "F":
                 image = image.convert("L")
             full = FULL.get(image.mode)
             level = np.asarray(image, float)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as cause:
+        rule, got = f"must have at most {Image.MAX_IMAGE_PIXELS / 1e6:.0f} million pixels", str(cause).split(",")[0]
+        raise FileError(message(str(path), rule, got, "Scale it down, or give its array to HeightField.")) from cause
+    except TumbleError:
+        raise
     except (OSError, UnidentifiedImageError, AttributeError, TypeError, ValueError, SyntaxError) as cause:
         reason = getattr(cause, "strerror", None) or f"{type(cause).__name__}: {cause}"
         raise FileError(message(str(path), "must be a readable image", reason, "Check the file name.")) from cause

@@ -11,7 +11,7 @@ from .. import checks
 from ..enums import ShapeKind
 from ..errors import SceneError, message
 from .geometry import HullArrays
-from .shape import Shape
+from .shape import Shape, positive_length
 from .solids import Moments, enclosed
 
 __all__ = ["ConvexHull"]
@@ -131,6 +131,7 @@ def _thick(points: np.ndarray) -> np.ndarray:
         raise SceneError(
             message(where, "must have a size above 0 m", f"{len(points)} equal points", "Use a Sphere for a point.")
         )
+    positive_length("ConvexHull.points (largest extent)", size)
     centered = (points - points.mean(axis=0)) / size
     axes = np.linalg.svd(np.linalg.qr(centered, mode="r"))[2]
     thickness = np.ptp(centered @ axes[2])

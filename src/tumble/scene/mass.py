@@ -11,6 +11,7 @@ from .. import checks
 from ..errors import SceneError, message
 from . import rotation
 from .shape import Placed
+from .solids import weighted
 
 __all__ = ["MassProperties", "mass_properties"]
 
@@ -51,15 +52,17 @@ def mass_properties(
         p.shape.check_use(where, dynamic=True)
     volumes = np.array([p.shape.volume for p in shapes])
     turns = [rotation.matrix(np.array(p.orientation)) for p in shapes]
-    centers = np.array([p.position + turn @ p.shape.center for p, turn in zip(shapes, turns)])
+    # einsum, not @: BLAS adds in an order that depends on the machine.
+    centers = np.array([p.position + np.einsum("ij,j->i", turn, p.shape.center) for p, turn in zip(shapes, turns)])
     if mass is not None:
         total = checks.number(where + ".mass", mass, above=0.0, unit="kg", error=SceneError)
         masses = total * volumes / volumes.sum()
     else:
         rho = checks.number(where + ".density", density, above=0.0, unit="kg/m^3", error=SceneError)
         masses = rho * volumes
-        total = float(masses.sum())
-    center = masses @ centers / total
+        weight = where + ": mass (density times volume)"
+        total = checks.number(weight, float(masses.sum()), above=0.0, unit="kg", error=SceneError)
+    center = weighted(masses, centers) / total
     if inertia is not None:
         if mass is None:
             raise SceneError(message(where, "inertia needs mass", "density", "Give mass together with inertia."))
@@ -67,8 +70,15 @@ def mass_properties(
     else:
         tensor = np.zeros((3, 3))
         for m, p, turn, arm in zip(masses, shapes, turns, centers - center):
-            tensor += m * (turn @ p.shape.unit_inertia @ turn.T + arm @ arm * np.eye(3) - np.outer(arm, arm))
+            own = np.einsum("ij,jk,lk->il", turn, p.shape.unit_inertia, turn)
+            tensor += m * (own + np.sum(arm * arm) * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
+    if not moments.min() > 0.0:
+        got, remedy = (
+            moments.tolist(),
+            "Its shapes are too small for their distance: move them closer, or give inertia.",
+        )
+        raise SceneError(message(where, "must have principal moments > 0 kg m^2", got, remedy))
     return MassProperties(total, center, moments, axes)
 
 

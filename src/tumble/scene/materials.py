@@ -57,7 +57,9 @@ class Material:
     def __post_init__(self) -> None:
         _checked("Material", {f: getattr(self, f) for f in PROPERTIES})
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
-            raise SceneError(message("Material.name", "must be a non-empty text", repr(self.name), "Or leave it out."))
+            raise SceneError(
+                message("Material.name", "must be a non-empty text", checks.short(self.name), "Or leave it out.")
+            )
 
 
 PROPERTIES = (
@@ -209,10 +211,14 @@ class MaterialTable:
         """Register a material and return it."""
         if not isinstance(material, Material):
             raise SceneError(
-                message("add_material", "needs a Material", repr(material), "For example Material(friction=0.3).")
+                message(
+                    "add_material", "needs a Material", checks.short(material), "For example Material(friction=0.3)."
+                )
             )
         if material.name is not None and any(m.name == material.name and m is not material for m in self.known):
-            raise SceneError(message("add_material", "names are unique", repr(material.name), "Choose another name."))
+            raise SceneError(
+                message("add_material", "names are unique", checks.short(material.name), "Choose another name.")
+            )
         if not any(m is material for m in self.known):
             self.known.append(material)
         return material
@@ -291,13 +297,15 @@ class MaterialTable:
                 if known.name == material:
                     return i
             names = [m.name for m in self.known if m.name is not None]
-            raise SceneError(message(where, "unknown material", repr(material), checks.nearest(material, names)))
+            raise SceneError(
+                message(where, "unknown material", checks.short(material), checks.nearest(material, names))
+            )
         if not isinstance(material, Material):
             raise SceneError(
                 message(
                     where + ".material",
                     "must be a Material or its name",
-                    repr(material),
+                    checks.short(material),
                     "For example Material(friction=0.3).",
                 )
             )

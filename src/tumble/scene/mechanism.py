@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..enums import BodyKind, JointKind, MotorMode, RowRole
-from ..errors import SceneError, message
+from ..errors import SceneError, TumbleWarning, message
 from ..kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from . import rotation
+from .batch import Batch, bare_static
 from .joint_model import Controller, Element, JointModel, Motor, Target
-
-if TYPE_CHECKING:
-    from .batch import Batch
 
 __all__ = ["Mechanism"]
 
@@ -38,7 +38,10 @@ SLIDE = {JointKind.PRISMATIC, JointKind.CYLINDRICAL}
 NEEDS_AXIS = set(JointKind) - {JointKind.FIXED, JointKind.SPHERICAL, JointKind.DISTANCE}
 MISFIT = 0.25
 """Anchors that differ by more than this part of the smaller body at the start are an error."""
-GROUND = "ground"
+GROUND, WORLD = "ground", -1
+"""The name of the body that joints to the world hang on, and its index until the scene is built: then it comes last."""
+DEGREES = 30.0
+"""Limits of a turn that are whole numbers from here on look like degrees."""
 
 
 def _all_or_nothing(method: Callable) -> Callable:
@@ -47,7 +50,7 @@ def _all_or_nothing(method: Callable) -> Callable:
     @functools.wraps(method)
     def whole(self: Mechanism, *args: Any, **options: Any) -> Any:
         lists = (self._frames, self._coords, self._rows, self._elements, self._motors, self._controllers)
-        before, excluded = [len(x) for x in lists], set(self._excluded)
+        before, excluded, ground = [len(x) for x in lists], set(self._excluded), self._ground
         try:
             return method(self, *args, **options)
         except BaseException:
@@ -57,6 +60,7 @@ def _all_or_nothing(method: Callable) -> Callable:
             self._coord_start = {k: v for k, v in self._coord_start.items() if k < len(self._coords)}
             self._excluded.clear()
             self._excluded.update(excluded)
+            self._ground = ground
             raise
 
     return whole
@@ -69,6 +73,7 @@ class Mechanism:
     _starts: list[int]
     _names: dict[str, tuple[int, int]]
     _excluded: set[tuple[int, int]]
+    _count: int
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +85,7 @@ class Mechanism:
         self._numbers: dict[str, int] = {}
         self._motors: list[Motor] = []
         self._controllers: list[Controller] = []
-        self._ground: int | None = None
+        self._ground: Batch | None = None
 
     # ------------------------------------------------------------------ joints
 
@@ -248,12 +253,16 @@ class Mechanism:
         """Set the targets of some motors once a step: targets (k,) = callback(time, values (k,), speeds (k,))."""
         if not callable(callback):
             raise SceneError(
-                message("add_controller", "needs a function", repr(callback), "targets = f(time, values, speeds).")
+                message(
+                    "add_controller", "needs a function", checks.short(callback), "targets = f(time, values, speeds)."
+                )
             )
         known = {m.name: k for k, m in enumerate(self._motors)}
         for name in motors:
             if name not in known:
-                raise SceneError(message("add_controller", "unknown motor", repr(name), checks.nearest(name, known)))
+                raise SceneError(
+                    message("add_controller", "unknown motor", checks.short(name), checks.nearest(name, known))
+                )
         self._controllers.append(Controller(callback, np.array([known[m] for m in motors], np.int64)))
 
     # ------------------------------------------------------------------ springs
@@ -368,7 +377,7 @@ class Mechanism:
     def _joint_model(self) -> JointModel:
         """All of it as arrays."""
         rows = self._rows
-        frames = self._frames
+        frames = [(*map(self._placed_body, f[:2]), *f[2:]) for f in self._frames]
 
         def column(key: str, dtype: Any = np.float64) -> np.ndarray:
             return np.array([r[key] for r in rows], dtype)
@@ -390,19 +399,24 @@ class Mechanism:
             row_damping=column("damping"),
             row_most=column("most"),
             row_motor=column("motor", np.int32),
-            elements=tuple(self._elements),
+            elements=tuple(replace(e, bodies=tuple(map(self._placed_body, e.bodies))) for e in self._elements),
             motors=tuple(self._motors),
             controllers=tuple(self._controllers),
         )
 
     # ------------------------------------------------------------------ helpers
 
+    def _placed_body(self, body: int) -> int:
+        """Index of a body in the model."""
+        return self._count if body == WORLD else body
+
     def _joined(self, where: str, a: int | str | None, b: int | str | None) -> tuple[int, int]:
         """Indices of two different bodies, one of them not static."""
         pair = []
         for body in (a, b):
-            if body is None or (body == GROUND and GROUND not in self._names):
-                pair.append(self._ground_body())
+            if body is None or (isinstance(body, str) and body == GROUND and GROUND not in self._names):
+                self._ground = self._ground or bare_static(GROUND)
+                pair.append(WORLD)
                 continue
             found = self._bodies(where, body)  # type: ignore[attr-defined]
             if len(found) != 1:
@@ -426,13 +440,10 @@ class Mechanism:
             )
         return pair[0], pair[1]
 
-    def _ground_body(self) -> int:
-        if self._ground is None:
-            self._ground = self._add_ground()  # type: ignore[attr-defined]
-        return self._ground
-
     def _batch_of(self, body: int) -> tuple[Batch, int]:
         """The batch that holds a body, and its place there."""
+        if body == WORLD:
+            return self._ground, 0
         k = bisect_right(self._starts, body) - 1
         return self._batches[k], body - self._starts[k]
 
@@ -626,9 +637,11 @@ class Mechanism:
                 number += 1
             name = f"{kind}{number}"
         if not isinstance(name, str) or not name:
-            raise SceneError(message(where + ".name", "must be a text", repr(name), "Or leave it out."))
+            raise SceneError(message(where + ".name", "must be a text", checks.short(name), "Or leave it out."))
         if name in taken:
-            raise SceneError(message(where + ".name", "names of joints are unique", repr(name), "Choose another name."))
+            raise SceneError(
+                message(where + ".name", "names of joints are unique", checks.short(name), "Choose another name.")
+            )
         taken[name] = len(self._elements)
         self._elements.append(Element(name, kind, -1, (i, j), -1, -1))
         return taken[name]
@@ -652,14 +665,17 @@ class Mechanism:
         """Coordinate of a joint by its name, or (name, "turn" or "slide")."""
         name, which = joint if isinstance(joint, (tuple, list)) and len(joint) == 2 else (joint, None)
         found = self._numbers
-        if name not in found:
-            raise SceneError(message(where, "unknown joint", repr(name), checks.nearest(str(name), found)))
+        if not isinstance(name, str) or name not in found:
+            shown = checks.short(name)
+            raise SceneError(message(where, "unknown joint", shown, checks.nearest(shown.strip("'"), found)))
         free = self._free_coords(where, found[name])
         e = self._elements[found[name]]
         if which is None:
             if len(free) > 1:
                 raise SceneError(
-                    message(where, f"'{name}' turns and slides", repr(joint), f"Say ('{name}', 'turn') or 'slide'.")
+                    message(
+                        where, f"'{name}' turns and slides", checks.short(joint), f"Say ('{name}', 'turn') or 'slide'."
+                    )
                 )
             return free[0]
         checks.choice(where + ".coordinate", which, ["turn", "slide"])
@@ -692,35 +708,48 @@ class Mechanism:
         if not isinstance(limits, dict):
             if len(free) > 1:
                 raise SceneError(
-                    message(where + ".limits", "say which", repr(limits), 'Give {"turn": .., "slide": ..}.')
+                    message(where + ".limits", "say which", checks.short(limits), 'Give {"turn": .., "slide": ..}.')
                 )
             limits = {"turn" if e.turn == free[0] else "slide": limits}
         for which, pair in limits.items():
             checks.choice(where + ".limits", which, ["turn", "slide"])
             coordinate = self._coordinate_of(where + ".limits", (e.name, which))
-            try:
-                low, high = (float(x) for x in pair)
-            except (TypeError, ValueError) as cause:
-                raise SceneError(
-                    message(where + ".limits", "must be (low, high)", repr(pair), "Use -inf or inf for none.")
-                ) from cause
-            if not low < high:
-                raise SceneError(
-                    message(where + ".limits", "must have low < high", f"({low}, {high})", "Swap the two.")
-                )
+            low, high = _limits(where + ".limits", pair)
+            if which == "turn":
+                _ask_for_radians(where + ".limits", low, high)
             if np.isfinite(low):
                 self._row(RowRole.LOWER, element, coordinate, offset=low)
             if np.isfinite(high):
                 self._row(RowRole.UPPER, element, coordinate, own=-1.0, offset=-high)
 
 
+def _limits(where: str, pair: Any) -> tuple[float, float]:
+    """Two numbers in order; infinity is no limit."""
+    try:
+        low, high = (float(x) for x in pair)
+    except (TypeError, ValueError, OverflowError) as cause:
+        remedy = "Use -inf or inf for none."
+        raise SceneError(message(where, "must be (low, high)", checks.short(pair), remedy)) from cause
+    for value in (low, high):
+        if not np.isinf(value):
+            checks.number(where, value, error=SceneError)
+    if not low < high:
+        raise SceneError(message(where, "must have low < high", f"({low}, {high})", "Swap the two."))
+    return low, high
+
+
+def _ask_for_radians(where: str, low: float, high: float) -> None:
+    """Say so where a turn's limits look like degrees."""
+    if any(abs(x) >= DEGREES and float(x).is_integer() for x in (low, high) if np.isfinite(x)):
+        turns = max(abs(x) for x in (low, high) if np.isfinite(x)) / (2.0 * np.pi)
+        remedy = "Write numpy.deg2rad(limits) if these are degrees."
+        text = message(where, "are radians", f"({low:g}, {high:g}), up to {turns:.1f} turns", remedy)
+        warnings.warn(text, TumbleWarning, stacklevel=5)
+
+
 def _unit(where: str, axis: Any) -> np.ndarray:
     """A direction of length one."""
-    v = checks.vector(where, axis)
-    length = float(np.linalg.norm(v))
-    if length == 0.0:
-        raise SceneError(message(where, "must not be zero", v.tolist(), "Give a direction, of any length."))
-    return v / length
+    return checks.direction(where, axis)
 
 
 def _spring_constants(where: str, stiffness: float, damping: float) -> tuple[float, float]:

@@ -33,7 +33,7 @@ SUFFIXES = (".stl", ".obj", ".ply", ".glb", ".gltf", ".dae")
 def read_mesh(path: str | Path, scale: float, unit: str | None, *, clean: bool, cavity: bool) -> Mesh:
     """See `Mesh.load`."""
     if not isinstance(path, (str, Path)):
-        raise FileError(message("Mesh.load.path", "must be a file name", repr(path), "For example 'part.stl'."))
+        raise FileError(message("Mesh.load.path", "must be a file name", checks.short(path), "For example 'part.stl'."))
     factor = checks.number("Mesh.load.scale", scale, above=0.0, error=SceneError)
     if unit is not None:
         factor *= METRES[checks.choice("Mesh.load.unit", unit, METRES, error=SceneError)]
@@ -50,7 +50,9 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and triangles of all parts of a file."""
     if path.suffix.lower() not in SUFFIXES:
         raise FileError(
-            message(str(path), "a mesh file ends in " + ", ".join(SUFFIXES), repr(path.suffix), "Convert the file.")
+            message(
+                str(path), "a mesh file ends in " + ", ".join(SUFFIXES), checks.short(path.suffix), "Convert the file."
+            )
         )
     try:
         with path.open("rb") as file:

@@ -17,7 +17,7 @@ from . import rotation
 from .geometry import MeshArrays
 from .hulls import ConvexHull
 from .mesh_arrays import Edges, merged_points, mesh_arrays, normals
-from .shape import Placed, Shape
+from .shape import Placed, Shape, positive_length
 from .solids import Moments, enclosed
 
 __all__ = ["Mesh"]
@@ -54,6 +54,7 @@ class Mesh(Shape):
                     "Drop them, or use Mesh.cleaned(vertices, triangles).",
                 )
             )
+        positive_length("Mesh.vertices (largest extent)", float(np.ptp(vertices, axis=0).max()))
         for name, value in (("vertices", vertices), ("triangles", triangles)):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
@@ -246,7 +247,7 @@ class Mesh(Shape):
 def _indices(triangles: Any, count: int) -> np.ndarray:
     """Indices (m, 3) int64 of `count` vertices."""
     where = "Mesh.triangles"
-    numbers = checks.array(where, triangles, (None, 3))
+    numbers = checks.array(where, triangles, (None, 3), largest=np.inf)
     if len(numbers) == 0:
         raise SceneError(message(where, "needs at least one triangle", "0 triangles", "Check the file or the array."))
     with np.errstate(invalid="ignore"):

@@ -78,11 +78,7 @@ Region = BoxRegion | DiscRegion
 
 def unit_vector(where: str, value: object) -> np.ndarray:
     """A direction (3,) of length one."""
-    out = checks.vector(where, value)
-    length = float(np.linalg.norm(out))
-    if length == 0.0:
-        raise SceneError(message(where, "must have a direction", value, "For example (0, 0, 1)."))
-    return out / length
+    return checks.direction(where, value)
 
 
 def across(normal: np.ndarray, axis: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -36,7 +36,7 @@ class Rounded(Shape):
                 message(
                     "Rounded.shape",
                     "must be a Box, Cylinder, Cone, Ellipsoid or ConvexHull",
-                    checks._short(self.shape),
+                    checks.short(self.shape),
                     _remedy(self.shape),
                 )
             )

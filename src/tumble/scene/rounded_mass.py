@@ -11,7 +11,7 @@ from .geometry import HullArrays
 from .hulls import ConvexHull, fan, following
 from .shape import Shape
 from .shapes import Box, Cone, Cylinder, Ellipsoid
-from .solids import Moments, enclosed
+from .solids import Moments, enclosed, weighted
 
 __all__ = ["rounded_moments"]
 
@@ -75,8 +75,9 @@ def _revolved(pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Moment
     """Of the solid that a profile rho(z) sweeps about the z axis."""
     rho, z, dz = (np.concatenate(p) for p in zip(*pieces))
     disc = math.pi * rho**2 * dz
-    across = math.pi / 4 * float(rho**4 @ dz)
-    return Moments(float(disc.sum()), np.array([0.0, 0.0, disc @ z]), np.diag([across, across, float(disc @ z**2)]))
+    across = math.pi / 4 * float(weighted(rho**4, dz))
+    first, second = float(weighted(disc, z)), float(weighted(disc, z**2))
+    return Moments(float(disc.sum()), np.array([0.0, 0.0, first]), np.diag([across, across, second]))
 
 
 # ---------------------------------------------------------------------- polytopes
@@ -106,7 +107,7 @@ def _prisms(hull: HullArrays, r: float) -> Moments:
     mixed = _outer(np.full(len(area), r**2 / 2), first, normal)
     return Moments(
         r * float(area.sum()),
-        r * first.sum(axis=0) + r**2 / 2 * (area @ normal),
+        r * first.sum(axis=0) + r**2 / 2 * weighted(area, normal),
         r * second + mixed + mixed.T + _outer(r**3 / 3 * area, normal, normal),
     )
 
@@ -134,8 +135,8 @@ def _wedges_and_corners(hull: HullArrays, r: float) -> Moments:
     edge2 = _outer(angle * span, middle, middle) + _outer(angle * span**3 / 12, along, along)
     lever = _outer(span * r**3 / 3, middle, arc)
     wedges = Moments(
-        r**2 / 2 * float(angle @ span),
-        r**2 / 2 * (angle * span) @ middle + r**3 / 3 * span @ arc,
+        r**2 / 2 * float(weighted(angle, span)),
+        r**2 / 2 * weighted(angle * span, middle) + r**3 / 3 * weighted(span, arc),
         r**2 / 2 * edge2 + lever + lever.T + r**4 / 4 * arc2,
     )
     solid = 2 * math.pi - _face_angles(hull)
@@ -147,7 +148,7 @@ def _wedges_and_corners(hull: HullArrays, r: float) -> Moments:
     lever = _outer(np.full(len(first), r**4 / 4), hull.point, first)
     corners = Moments(
         r**3 / 3 * float(solid.sum()),
-        r**3 / 3 * (solid @ hull.point),
+        r**3 / 3 * weighted(solid, hull.point),
         _outer(r**3 / 3 * solid, hull.point, hull.point) + lever + lever.T + r**5 / 5 * second,
     )
     return wedges.plus(corners)
@@ -177,7 +178,7 @@ def _face_angles(hull: HullArrays) -> np.ndarray:
 
 def _outer(weight: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Sum (3, 3) of weight a b^T over all rows."""
-    return (a * weight[:, None]).T @ b
+    return np.einsum("i,ij,ik->jk", weight, a, b)
 
 
 # ---------------------------------------------------------------------- ellipsoids

@@ -210,9 +210,11 @@ def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str])
         elif isinstance(value, dict) and (step in value or (absent and i == len(steps) - 1)):
             where, value = f"{where}.{labels.get(step, step) if not where else step}", value.get(step)
     where = f"{path}: {where.lstrip('.') or 'scene'}"
-    shown = checks._short(value)
+    shown = checks.short(value)
     if kind == "unknown_key":
         return message(where, "unknown key", shown, context["hint"])
+    if where.endswith("shape") and isinstance(value, list):
+        return message(where, "is one shape", shown, "Write shapes = [...] for several.")
     if absent:
         return message(where, "is required", "nothing", "Add this key.")
     if kind in ("union_tag_invalid", "literal_error"):

@@ -76,7 +76,7 @@ class Placed:
                 message(
                     "Placed.shape",
                     "must be a shape (Sphere, Box, ConvexHull, Mesh and so on)",
-                    checks._short(self.shape),
+                    checks.short(self.shape),
                     "For example Placed(Sphere(0.1), (0, 0, 1)).",
                 )
             )

@@ -90,7 +90,7 @@ def _refuse(row: dict[str, Any], key: str, *others: str) -> None:
     """Keys that make no sense together with a key."""
     for other in others:
         if other in row:
-            raise SceneError(message(other, f"does not go with {key}", checks._short(row[other]), "Leave it out."))
+            raise SceneError(message(other, f"does not go with {key}", checks.short(row[other]), "Leave it out."))
 
 
 def either(row: dict[str, Any], a: str, b: str) -> None:

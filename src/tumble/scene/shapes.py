@@ -265,13 +265,7 @@ class HalfSpace(Shape):
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        normal = checks.vector("HalfSpace.normal", self.normal)
-        length = float(np.linalg.norm(normal))
-        if length == 0.0:
-            raise SceneError(
-                message("HalfSpace.normal", "must have a direction", tuple(self.normal), "(0, 0, 1) points up.")
-            )
-        object.__setattr__(self, "normal", tuple(float(v) for v in normal / length))
+        object.__setattr__(self, "normal", tuple(checks.direction("HalfSpace.normal", self.normal).tolist()))
         checks.number("HalfSpace.offset", self.offset, unit="m", error=SceneError)
 
     kind = ShapeKind.HALF_SPACE
@@ -310,7 +304,10 @@ def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
     if not items:
         raise SceneError(
             message(
-                where, "must be a shape or a non-empty sequence of shapes", repr(shapes), "For example Sphere(0.1)."
+                where,
+                "must be a shape or a non-empty sequence of shapes",
+                checks.short(shapes),
+                "For example Sphere(0.1).",
             )
         )
     out = []

@@ -38,12 +38,18 @@ class Moments(NamedTuple):
 def enclosed(points: np.ndarray, triangles: np.ndarray) -> Moments:
     """Of the solid inside a closed surface with triangles counter-clockwise from outside, about the points' origin.
 
-    Signed tetrahedra from the origin; the origin should lie near the solid, or digits cancel.
+    Signed tetrahedra from the origin; the origin should lie near the solid, or digits cancel. Sums go through einsum,
+    not through BLAS, whose order depends on the machine.
     """
     a, b, c = (points[triangles[:, k]] for k in range(3))
     six_volumes = np.einsum("ij,ij->i", a, np.cross(b, c))
     total = a + b + c
-    second = np.einsum("i,ij,ik->jk", six_volumes, total, total, optimize=True)
+    second = np.einsum("i,ij,ik->jk", six_volumes, total, total)
     for corner in (a, b, c):
-        second += np.einsum("i,ij,ik->jk", six_volumes, corner, corner, optimize=True)
-    return Moments(float(six_volumes.sum()) / 6.0, six_volumes @ total / 24.0, second / 120.0)
+        second += np.einsum("i,ij,ik->jk", six_volumes, corner, corner)
+    return Moments(float(six_volumes.sum()) / 6.0, weighted(six_volumes, total) / 24.0, second / 120.0)
+
+
+def weighted(weight: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum of weights (n,) times values (n,) or (n, k), in an order that does not depend on the machine's BLAS."""
+    return np.einsum("i,i...->...", weight, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -66,7 +66,7 @@ class UrdfRobot:
     mass: float
     """Of the bodies that move [kg]."""
     read: tuple[str, ...]
-    """What was made of the file where there was a choice."""
+    """What was made of the file: each body and joint, then what was chosen."""
     ignored: tuple[str, ...]
     """What the file says and the scene does not honour."""
 
@@ -218,7 +218,7 @@ def add_urdf(
     checks.flag("add_urdf.fixed", fixed, error=SceneError)
     checks.flag("add_urdf.self_collision", self_collision, error=SceneError)
     if not isinstance(prefix, str):
-        raise SceneError(message("add_urdf.prefix", "must be a text", repr(prefix), "For example 'left_'."))
+        raise SceneError(message("add_urdf.prefix", "must be a text", checks.short(prefix), "For example 'left_'."))
     file = read_urdf(path)
     plan = RobotPlan.of(file, fixed=fixed, values=values)
     finder = MeshFinder(file.path, package_paths)
@@ -270,9 +270,22 @@ def add_urdf(
         efforts={j.name: j.effort for j in file.joints.values() if j.effort is not None},
         meshes=meshes,
         mass=sum(plan.mass(top)[0] for top in bodies if not (fixed and top == file.root)),
-        read=tuple(plan.read),
+        read=(*_made(plan, bodies, shapes), *plan.read),
         ignored=tuple(plan.ignored),
     )
+
+
+def _made(plan: RobotPlan, bodies: Mapping[str, int], shapes: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """A line for each body and each joint that moves."""
+    for top in bodies:
+        static = plan.fixed and top == plan.file.root
+        others = [name for name, carrier in plan.top.items() if carrier == top and name != top]
+        words = "fixed" if static else f"a body of {plan.mass(top)[0]:g} kg"
+        count = f"{len(shapes[top])} shape{'' if len(shapes[top]) == 1 else 's'}"
+        yield f"link '{top}': {words}, {count}" + (f", with {', '.join(others)}" if others else "")
+    for j in plan.moving:
+        limited = np.isfinite([j.lower, j.upper]).any()
+        yield f"joint '{j.name}': {j.kind}" + (f" from {j.lower:g} to {j.upper:g}" if limited else "")
 
 
 def _add_joint(
@@ -306,10 +319,10 @@ def _values(file: UrdfFile, given: Mapping[str, float]) -> dict[str, float]:
     """Value of every joint: as given, else the one nearest to zero; a joint with mimic follows the other."""
     where = f"{file.path}: values"
     if not isinstance(given, Mapping):
-        raise SceneError(message(where, "must be {joint: value}", repr(given), "Values in rad or m."))
+        raise SceneError(message(where, "must be {joint: value}", checks.short(given), "Values in rad or m."))
     for name in given:
         if name not in file.joints:
-            raise SceneError(message(where, "unknown joint", repr(name), checks.nearest(name, file.joints)))
+            raise SceneError(message(where, "unknown joint", checks.short(name), checks.nearest(name, file.joints)))
         j = file.joints[name]
         if j.kind in ("fixed", "floating", "planar"):
             raise SceneError(message(f"{where}.{name}", "is for joints with one axis", j.kind, "Leave it out."))
@@ -351,11 +364,11 @@ def _modes(plan: RobotPlan, motors: str | Mapping[str, str] | None) -> dict[str,
         for name, mode in motors.items():
             if name not in free:
                 known = "does not move by one axis" if name in plan.file.joints else "unknown joint"
-                raise SceneError(message(where, known, repr(name), checks.nearest(str(name), free)))
+                raise SceneError(message(where, known, checks.short(name), checks.nearest(str(name), free)))
             out[name] = checks.choice(f"{where}.{name}", mode, MOTORS, error=SceneError)
     else:
         raise SceneError(
-            message(where, "must be a mode or {joint: mode}", repr(motors), "Modes: " + ", ".join(MOTORS) + ".")
+            message(where, "must be a mode or {joint: mode}", checks.short(motors), "Modes: " + ", ".join(MOTORS) + ".")
         )
     for name in [n for n, mode in out.items() if mode != "torque" and free[n].effort == 0.0]:
         plan.read.append(f"joint '{name}': no motor, since its effort is 0")
@@ -373,12 +386,12 @@ def _gains(plan: RobotPlan, modes: Mapping[str, str], stiffness: Gain, damping: 
             continue
         each = gain if isinstance(gain, Mapping) else {name: gain for name, mode in modes.items() if mode == "hold"}
         if not each:
-            raise SceneError(message(where, "is for motors that hold", repr(gain), 'Give motors="hold" too.'))
+            raise SceneError(message(where, "is for motors that hold", checks.short(gain), 'Give motors="hold" too.'))
         for name, value in each.items():
             if modes.get(name) != "hold":
                 holding = [n for n, mode in modes.items() if mode == "hold"]
                 raise SceneError(
-                    message(where, "has no motor that holds it", repr(name), checks.nearest(str(name), holding))
+                    message(where, "has no motor that holds it", checks.short(name), checks.nearest(str(name), holding))
                 )
             given.setdefault(name, {})[key] = checks.number(
                 f"{where}.{name}",
@@ -428,12 +441,12 @@ def _check_names(scene: SceneBuilder, plan: RobotPlan, prefix: str) -> None:
     for name in [prefix + top for top in plan.groups if not plan.is_frame(top)]:
         if name in scene._names:
             raise SceneError(
-                message(f"{plan.file.path}: link", "names of bodies are unique", repr(name), "Give a prefix.")
+                message(f"{plan.file.path}: link", "names of bodies are unique", checks.short(name), "Give a prefix.")
             )
     for j in plan.moving:
         if prefix + j.name in elements:
             raise SceneError(
-                message(f"{plan.file.path}: joint", "names are unique", repr(prefix + j.name), "Give a prefix.")
+                message(f"{plan.file.path}: joint", "names are unique", checks.short(prefix + j.name), "Give a prefix.")
             )
 
 

@@ -59,6 +59,8 @@ NUMBERS = {
     ("mesh", "scale"): (1, 3),
 }
 """How many numbers an attribute holds."""
+DEEPEST = 50
+"""Levels of elements, among them some of others that are not honoured."""
 
 
 @dataclass
@@ -83,11 +85,22 @@ def parsed(path: Path) -> ElementTree.Element:
         ) from cause
     except (ElementTree.ParseError, ValueError, LookupError) as cause:  # ValueError, LookupError: unknown encodings
         raise FileError(message(str(path), "must be valid XML", cause, "Correct this line.")) from cause
+    if _deeper(tree, DEEPEST):
+        got, remedy = f"more than {DEEPEST} levels", "A robot has five: robot, link, collision, geometry, box."
+        raise FileError(message(str(path), "must not be nested so deep", got, remedy))
     if any("xacro" in e.tag for e in tree.iter()) or path.suffix == ".xacro":
         raise FileError(message(str(path), "must be a plain URDF", "xacro", "Expand it with xacro first."))
     if tree.tag != "robot":
         raise FileError(message(str(path), "must have the root element <robot>", f"<{tree.tag}>", "Give a URDF file."))
     return tree
+
+
+def _deeper(tree: ElementTree.Element, levels: int) -> bool:
+    """Whether there are elements so many levels below the root."""
+    row = [tree]
+    for _ in range(levels):
+        row = [child for element in row for child in element]
+    return bool(row)
 
 
 def prune(element: ElementTree.Element, owner: str, notes: Notes) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import checks, memory
-from ..enums import BodyKind, Integrator
+from ..enums import BodyKind, Integrator, ShapeKind
 from ..errors import OptionsError, message
 from ..options import StepOptions
 from ..scene.model import Model
 from ..solve.base import Solver
 
 __all__ = ["check_arguments", "checked_threads"]
+
+FLAT = (ShapeKind.BOX, ShapeKind.CYLINDER, ShapeKind.CONE, ShapeKind.HULL, ShapeKind.MESH)
+"""Shapes with faces, which can lie on each other."""
 
 
 def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -> None:
@@ -20,14 +25,16 @@ def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -
         )
     if not isinstance(options, StepOptions):
         raise OptionsError(
-            message("Simulation.options", "must be StepOptions", repr(options), "For example StepOptions(dt=1e-3).")
+            message(
+                "Simulation.options", "must be StepOptions", checks.short(options), "For example StepOptions(dt=1e-3)."
+            )
         )
     if solver is not None and not hasattr(solver, "solve"):
         raise OptionsError(
             message(
                 "Simulation.solver",
                 "must have a solve method",
-                repr(solver),
+                checks.short(solver),
                 "For example SolverAPGD(tolerance=1e-6).",
             )
         )
@@ -72,8 +79,11 @@ def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -
 
 def _check_memory(model: Model) -> None:
     """Refuse a scene whose state and contacts cannot fit."""
-    dynamic = int((model.body_kind == BodyKind.DYNAMIC).sum())
-    contacts = memory.CONTACTS_A_BODY * dynamic
+    dynamic = model.body_kind == BodyKind.DYNAMIC
+    flat = np.zeros(model.body_count, bool)
+    flat[model.shape_body[np.isin(model.shape_kind, FLAT)]] = True
+    each = np.where(flat, memory.FLAT_CONTACTS_A_BODY, memory.CONTACTS_A_BODY)
+    contacts = int(each[dynamic].sum())
     need = memory.run_bytes(model.body_count, model.shape_count, contacts)
     memory.check("Simulation", need, f"{model.body_count} bodies and about {contacts} contacts")
 

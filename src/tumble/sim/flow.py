@@ -150,7 +150,7 @@ def blocked(model: Model, state: State) -> list[tuple[Emitter, int, int]]:
     out = []
     for i, e in enumerate(model.flow.emitters):
         placed, _, waiting = state.flow[i * len(EMITTER_COLUMNS) : (i + 1) * len(EMITTER_COLUMNS)]
-        if placed < e.due(state.time - LAG * (state.time - e.start)):
+        if state.time > e.start and placed < e.due(state.time - LAG * (state.time - e.start)):
             out.append((e, int(placed), int(waiting)))
     return out
 

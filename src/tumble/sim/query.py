@@ -148,11 +148,12 @@ def ray_cast(
     """
     o, d = _rays(origin, direction)
     count = len(o)
-    if np.ndim(limit) > 0:
+    limits = np.full(count, np.inf)
+    if checks.dimensions(limit) != 0:
         limits = checks.array("ray_cast.limit", limit, (count,), error=OptionsError)
-    else:
-        limits = np.full(count, float(limit))
-    if np.any(np.isnan(limits)) or np.any(limits < 0.0):
+    elif not (isinstance(limit, float) and limit == math.inf):
+        limits[:] = checks.number("ray_cast.limit", limit, error=OptionsError)
+    if np.any(limits < 0.0):
         raise OptionsError(message("ray_cast.limit", "must be >= 0 m", limit, "Leave it out for rays without end."))
     search = _placed(model, state, 0.0, backend)
     seen = ((model.body_group & np.uint32(mask)) != 0)[model.shape_body] & present(model, state)[model.shape_body]
@@ -334,7 +335,7 @@ def _rays(origin: Any, direction: Any) -> tuple[np.ndarray, np.ndarray]:
 
     o, d = rows("ray_cast.origin", origin), rows("ray_cast.direction", direction)
     length = np.linalg.norm(d, axis=1)
-    if np.any(length == 0.0):
+    if np.any(length < checks.SMALLEST):
         raise OptionsError(
             message("ray_cast.direction", "must not be zero", f"ray {int(np.argmin(length))}", "Give a direction.")
         )

@@ -94,6 +94,8 @@ class Watch:
         travel = np.where(m.body_kind == BodyKind.DYNAMIC, np.linalg.norm(v, axis=1) / m.body_size, 0.0)
         body = int(np.argmax(travel))
         speed, diameter = float(np.linalg.norm(v[body])), 2.0 * float(m.body_size[body])
+        if speed == 0.0:
+            return
         warnings.warn(
             message(
                 "Simulation",

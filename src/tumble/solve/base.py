@@ -196,7 +196,7 @@ def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) 
             message(
                 where + ".problem",
                 "must be a ConeProblem",
-                repr(problem)[:60],
+                checks.short(problem),
                 "Use ConeProblem.from_matrix or a simulation's last.problem.",
             )
         )
@@ -228,7 +228,7 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
         )
     out = problem.vector("x")
     out[:, : problem.count] = checks.array(
-        where + ".guess", rows[:, : problem.count], (needed, problem.count), error=ProblemError
+        where + ".guess", rows[:, : problem.count], (needed, problem.count), largest=np.inf, error=ProblemError
     )
     return out
 

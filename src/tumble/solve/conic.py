@@ -34,25 +34,16 @@ class Cones:
     bound: np.ndarray
 
 
-def _clarabel():
-    try:
-        import clarabel
-    except ImportError:
-        raise ProblemError(
-            message("SolverInteriorPoint", "needs the package clarabel", "not installed", "pip install clarabel")
-        ) from None
-    return clarabel
-
-
 class _Program:
     """A Clarabel solver whose linear term or right side can be replaced."""
 
     def __init__(self, p, q, a, b, cones: list, limit: int, precision: float) -> None:
-        clarabel = _clarabel()
+        import clarabel
+
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.presolve_enable = False
-        settings.max_iter = limit
+        settings.max_iter = min(limit, 2**31)
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = precision
         settings.tol_ktratio = 1e-9
@@ -63,17 +54,21 @@ class _Program:
         self._solver = clarabel.DefaultSolver(sp.triu(p, format="csc"), q, a.tocsc(), b, cones, settings)
         self.iterations = 0
         self.solves = 0
+        self.exhausted = False
+        """Whether the last solve ended for want of iterations, not for want of digits"""
 
     def _run(self):
         solution = self._solver.solve()
         self.iterations += int(solution.iterations)
         self.solves += 1
+        self.exhausted = str(solution.status) == "MaxIterations"
         return solution
 
     @staticmethod
     def cone_list(nonnegative: int, cones: int, dim: int) -> list:
         """The rows of A: first the nonnegative ones, then second-order cones of one dimension."""
-        clarabel = _clarabel()
+        import clarabel
+
         out = [clarabel.NonnegativeConeT(nonnegative)] if nonnegative else []
         return out + [clarabel.SecondOrderConeT(dim)] * cones
 

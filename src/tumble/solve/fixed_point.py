@@ -23,6 +23,8 @@ SLOW = 0.9
 SMALLEST_STEP = 0.05
 PATIENCE = 40
 """Rounds without a better iterate after which the outer loop has stalled."""
+FUTILE = 2
+"""Inner solves in a row that miss their tolerance after which it gives up: each took all the iterations it has."""
 
 
 class Form(Protocol):
@@ -40,7 +42,7 @@ class Form(Protocol):
 
 def fixed_point(
     form: Form,
-    inner: Callable[[np.ndarray, float], np.ndarray],
+    inner: Callable[[np.ndarray, float], np.ndarray | None],
     x: np.ndarray,
     step: float,
     tolerance: float,
@@ -48,8 +50,8 @@ def fixed_point(
 ) -> tuple[np.ndarray, int, Status]:
     """s <- s + step (mu |u_T(s)| - s), where u(s) solves the relaxed problem with the bias r + s e_n.
 
-    `inner(s, error)` returns x for a correction s (count,), precise enough for the present error. The step shrinks
-    when the error does not. Returns the best x, the rounds and how it ended.
+    `inner(s, error)` returns x for a correction s (count,), precise enough for the present error, or None where it
+    gives up. The step shrinks when the error does not. Returns the best x, the rounds and how it ended.
     """
     u = form.velocity(x)
     shift = form.correction(u)
@@ -57,6 +59,8 @@ def fixed_point(
     slow, since = 0, 0
     for round_ in range(1, limit + 1):
         x = inner(shift, min(best_error, 1.0))
+        if x is None:
+            return best, round_, Status.STALLED
         u = form.velocity(x)
         last, error = error, form.natural_map(x, u, Law.COULOMB)
         if error < best_error:
@@ -97,7 +101,9 @@ class SolverFixedPoint(MeasuredSolver):
         checks.number("SolverFixedPoint.step", self.step, above=0.0, at_most=1.0)
         if self.inner is not None and not hasattr(self.inner, "solve"):
             raise OptionsError(
-                message("SolverFixedPoint.inner", "must be a solver", repr(self.inner), "For example SolverAPGD().")
+                message(
+                    "SolverFixedPoint.inner", "must be a solver", checks.short(self.inner), "For example SolverAPGD()."
+                )
             )
 
     def _find(self, problem: ConeProblem, law: Law, start: np.ndarray) -> tuple[np.ndarray, int, int, Status]:
@@ -107,13 +113,16 @@ class SolverFixedPoint(MeasuredSolver):
             return solution.impulse, solution.iterations, solution.products, solution.status
         shifted = replace(problem, bias=problem.bias.copy(), scratch={})
         form = MatrixForm(problem, matrix=False)
-        spent, guess = [0], [start]
+        spent, guess, missed = [0], [start], [0]
 
-        def relaxed(shift: np.ndarray, error: float) -> np.ndarray:
+        def relaxed(shift: np.ndarray, error: float) -> np.ndarray | None:
+            if missed[0] >= FUTILE:
+                return None
             shifted.bias[0, : form.count] = problem.bias[0, : form.count] + shift * form.unit / form.scale[:, 0]
             precise = replace(inner, tolerance=min(1e-3, max(0.3 * self.target, 0.1 * error)))
             solution = precise.solve(shifted, law=Law.RELAXED, guess=guess[0])
             spent[0] += solution.products
+            missed[0] = 0 if solution.converged else missed[0] + 1
             guess[0] = solution.impulse
             return form.from_impulse(solution.impulse)
 

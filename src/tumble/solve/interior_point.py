@@ -131,7 +131,9 @@ class SolverInteriorPoint(MeasuredSolver):
             return self._polished(form, x, shift)
 
         if law == Law.RELAXED:
-            x, ending = relaxed(np.zeros(form.count), 0.0), Status.MAX_ITERATIONS
+            x = relaxed(np.zeros(form.count), 0.0)
+            # Its own precision is far below the tolerance: where it has iterations left, digits are what it lacks.
+            ending = Status.MAX_ITERATIONS if program.exhausted else Status.LIMITED_BY_ROUNDING
         else:
             x, _, ending = fixed_point(form, relaxed, x, self.step, self.target, self.limit)
         return x, program.iterations, program.solves, ending

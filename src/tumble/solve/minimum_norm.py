@@ -94,12 +94,15 @@ class _Dual:
             else:
                 slopes = projection_slopes(image, self.friction)
             matrix = self.transposed @ (block_diagonal(slopes) @ self.columns) + delta * sp.identity(len(x))
-            lu = splu(
-                sp.csc_matrix(matrix),
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
-            )
+            try:
+                lu = splu(
+                    sp.csc_matrix(matrix),
+                    permc_spec="MMD_AT_PLUS_A",
+                    diag_pivot_thresh=0.0,
+                    options={"SymmetricMode": True},
+                )
+            except RuntimeError:  # singular to rounding: this is as far as it goes
+                return x, k
             step = -lu.solve(gradient)
             slope, length = float(np.sum(gradient * step)), 1.0
             while length > SHORTEST:

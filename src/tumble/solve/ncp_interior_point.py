@@ -25,6 +25,8 @@ DENSE = 600
 """Up to so many rows the Newton matrix is dense."""
 SMALLEST_SIGMA = 0.1
 """Smaller ones run ahead of the central path: the last digits of sliding contacts are lost."""
+FLOOR = float(np.sqrt(np.finfo(float).eps))
+"""x o z = nu is lost in rounding below nu = eps; where neither x nor z is then clearly zero both are sqrt(nu)."""
 PATIENCE = 15
 """Iterations without a better iterate after which it has stalled."""
 
@@ -61,7 +63,7 @@ class SolverNCPInteriorPoint(MeasuredSolver):
             with np.errstate(all="ignore"):  # at the end of the path rounding may divide by nothing; it is looked for
                 moved = path.advance()
             if not moved:
-                return best, k, Status.STALLED
+                return best, k, _stalled(best_error)
             x = form.project(path.impulse())
             error = form.natural_map(x, form.velocity(x), law)
             since += 1
@@ -70,8 +72,13 @@ class SolverNCPInteriorPoint(MeasuredSolver):
             if best_error <= self.target:
                 return best, k, Status.CONVERGED
             if since > PATIENCE:
-                return best, k, Status.STALLED
+                return best, k, _stalled(best_error)
         return best, self.limit, Status.MAX_ITERATIONS
+
+
+def _stalled(error: float) -> Status:
+    """Why it cannot go on."""
+    return Status.LIMITED_BY_ROUNDING if error <= FLOOR else Status.STALLED
 
 
 class _CentralPath:

@@ -48,6 +48,6 @@ def make_solver(name: str = "apgd", **options: object) -> Solver:
     for key, value in options.items():
         if key not in known:
             raise OptionsError(
-                message(f"solver '{name}'", f"unknown option '{key}'", repr(value), checks.nearest(key, known))
+                message(f"solver '{name}'", f"unknown option '{key}'", checks.short(value), checks.nearest(key, known))
             )
     return kind(**options)  # type: ignore[arg-type]

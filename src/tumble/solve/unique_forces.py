@@ -39,6 +39,8 @@ LEAST = 1e-7
 """Forces that obey the law worse than this and worse than the solution did are refused."""
 LIMIT = 300
 """Newton steps."""
+NOTHING = 1e-100
+"""Arms and roots of masses below this part of the largest are zero: their squares would be."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def _unique(problem: ConeProblem, solution: Solution, accuracy: float) -> Unique
     rows = motion_rows(problem)
     motion = rows.T @ given.ravel()
     columns = sp.csc_matrix(faces.columns.T @ rows)
+    columns.data[np.abs(columns.data) <= NOTHING * np.abs(columns.data).max(initial=0.0)] = 0.0
     columns.eliminate_zeros()
     used = np.flatnonzero(np.diff(columns.indptr))  # velocities that no force of the faces can change stay as they are
     left = (motion - rows.T @ faces.fixed.ravel())[used]
