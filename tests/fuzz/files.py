@@ -153,7 +153,8 @@ def broken_content(rng: np.random.Generator, path: Path) -> None:
         elif kind == 2:
             file.create_group(name)
         elif kind == 3:
-            file.create_dataset(name, (10**12, *shape[1:]), "f8", chunks=(64, *shape[1:]))
+            columns = tuple(max(1, n) for n in shape[1:])
+            file.create_dataset(name, (10**12, *columns), "f8", chunks=(64, *columns))
         else:
             file[name] = _strange_array(rng, shape)
 
@@ -201,6 +202,8 @@ def _read_problem(path: Path) -> None:
 
 def _make_trajectory(path: Path, number: int) -> None:
     fields = tb.options.SAVE_FIELDS if number % 2 else ("position", "orientation")
+    for old in (path, path.with_suffix(".checkpoint.h5")):  # broken ones are not replaced
+        old.unlink(missing_ok=True)
     _simulation().run(until=0.02, save=tb.Save(path=path, every=5, fields=fields), progress=False)
 
 
@@ -219,8 +222,7 @@ def _make_checkpoint(path: Path, number: int) -> None:
 
 
 def _read_checkpoint(path: Path) -> None:
-    state, _ = soon(read_checkpoint, path)
-    finite_state(state)
+    finite_state(soon(read_checkpoint, path).state)
     sim = _simulation()
     sim.load_checkpoint(path)
     sim.step()

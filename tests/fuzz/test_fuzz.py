@@ -13,12 +13,7 @@ import pytest
 from . import calls, files, scenes
 from .judge import Tally, soon
 
-KINDS = [
-    pytest.param(kind, marks=pytest.mark.xfail(reason="readers of runs are being rewritten, see the issue of files"))
-    if kind.name in ("trajectory", "checkpoint")
-    else kind
-    for kind in files.KINDS
-]
+KINDS = list(files.KINDS)
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 CHUNK = 1000
 
