@@ -420,7 +420,7 @@ def test_checkpoints_whose_velocities_mean_something_else_are_refused(tmp_path):
     write_checkpoint(path, state_at(scene(), 4), attributes={})
     with h5py.File(path, "r+") as file:
         file.attrs["format_version"] = 2  # spins of the kick, before there was a drift
-    with pytest.raises(FileError, match=r"must be of version 3 .* \(got version 2\)\. .*start the run again"):
+    with pytest.raises(FileError, match=r"must be of version 4 .* \(got version 2\)\. .*start the run again"):
         read_checkpoint(path)
 
 

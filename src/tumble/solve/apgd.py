@@ -14,7 +14,7 @@ from .variants import take_variant
 
 __all__ = ["SolverAPGD"]
 
-UNDAMPED = 1e300
+UNDAMPED = 1e30
 """A `damping` that never begins."""
 
 
