@@ -82,6 +82,12 @@ class JointSystem:
         p = self._pattern
         self._backend.solve_joints(p.cluster, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
 
+    def stopping(self, velocity: np.ndarray) -> np.ndarray:
+        """Impulses (rows,) after which velocities (n, 6) have no speed across the rows without compliance."""
+        y = np.where(self.compliance == 0.0, -self.speeds(velocity), 0.0)
+        self.solve(y)
+        return y
+
     def forward(self, y: np.ndarray) -> None:
         """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""
         p = self._pattern

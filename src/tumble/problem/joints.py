@@ -104,7 +104,8 @@ class Joints:
         self.functions: dict[int, Target] = {}
         """Functions of time set during a run in place of a motor's target"""
         sizes = model.body_size[touched]
-        size = max(np.abs(j.frame_position).max(initial=0.0), sizes[np.isfinite(sizes)].max(initial=0.0))
+        moved = p.cluster_of[j.frame_body.ravel()] >= 0  # the ground is not as large as it is far
+        size = max(np.abs(j.frame_position[moved]).max(initial=0.0), sizes[np.isfinite(sizes)].max(initial=0.0))
         self.size = float(size) if size > 0.0 else 1.0
         """Size of the largest jointed body [m], the scale of what counts as closed"""
         role = j.row_role[self.equality]
