@@ -199,8 +199,8 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
 @loop
 def contact_work(count, x, after, before, gap, compliance, h):
     """Works of the normal and of all other impulses over a step, with relative velocities before and after, and what of
-    the normal work pushed overlaps of rigid contacts apart, at up to -gap / h: where a contact takes more than it gives,
-    nothing [J]."""
+    the normal work pushed overlaps of rigid contacts apart, at up to -gap / h: nothing where a contact takes more than
+    it gives [J]."""
     normal, friction, recovery = 0.0, 0.0, 0.0
     for c in range(count):
         own = 0.5 * x[0, c] * (after[0, c] + before[0, c])
