@@ -140,7 +140,7 @@ class SolverAuto:
                     if count and search.attempt(search.descent(count, min(search.tolerance, part * unit))).converged:
                         return 0, None
                     left -= count
-                if not (search.over or search.problem.is_rolling):
+                if left and not (search.over or search.problem.is_rolling):
                     search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
                     left = 0
             left = search.descend(left, left, lambda: True)
