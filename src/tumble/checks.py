@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import OptionsError, SceneError, TumbleError, message
+from .errors import FileError, OptionsError, SceneError, TumbleError, message
 
 QUATERNION_TOLERANCE = 1e-6
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -184,6 +185,13 @@ def dimensions(value: Any) -> int:
 def seed(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> int:
     """A seed of random numbers."""
     return integer(where, value, at_least=0, remedy="Give a whole number, 0 or above.", error=error)
+
+
+def file_name(where: str, value: Any, example: str, *, error: type[TumbleError] = FileError) -> Path:
+    """A text or path that names a file."""
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise error(message(where, "must be a file name", short(value), f"For example '{example}'."))
+    return Path(value)
 
 
 def _is_real(value: Any) -> bool:

@@ -265,6 +265,9 @@ def solve(
     solvers = make_solvers(default_solver() if solver is None else solver, options)
     if out is not None and not path.is_dir() and _is_input(out, path):
         raise FileError(message(f"--out {out}", "must be another file than the problem", out, "Say 'impulses.npy'."))
+    if out is not None and not path.is_dir() and out.suffix != ".npy":
+        remedy = f"They will be a NumPy array; write '{out.with_suffix('.npy').name}'." if out.name else "Name a file."
+        raise OptionsError(message("--out", "must end in .npy", f"'{out}'", remedy))
     if unique_forces and path.is_dir():
         raise OptionsError(message("--unique-forces", "is for one problem", path, "Give a file."))
     with interrupts.saying(str):
@@ -377,6 +380,7 @@ def _solve_one(
     """One problem, one solver; returns whether the tolerance was reached, and the unique forces where wanted."""
     import numpy as np
 
+    from .files import replacing
     from .laboratory import find_unique_forces, solve_file
 
     if len(solvers) > 1:
@@ -388,11 +392,8 @@ def _solve_one(
         found = find_unique_forces(stored, solution, row)
         done, impulse = done and found.converged, found.impulse
     if out is not None:
-        try:
-            with out.open("wb") as file:
-                np.save(file, stored.impulses(impulse))
-        except OSError as cause:
-            raise FileError(message(str(out), "must be writable", cause, "Check the folder.")) from cause
+        with replacing(out) as temporary, temporary.open("wb") as file:
+            np.save(file, stored.impulses(impulse))
     if as_json:
         print(json.dumps(_plain(row)))
     else:

@@ -442,7 +442,9 @@ def test_run_dump_solve(tmp_path, monkeypatch, capsys):
         (["--set", "magic=1"], "unknown option 'magic'"),
         (["--set", "magic"], "KEY=VALUE"),
         (["--set", "scaling=magic"], "scaling"),
-        (["--out", "no/folder.npy"], "must be writable"),
+        (["--out", "no/folder.npy"], "folder that exists"),
+        (["--out", "run.h5"], "must end in .npy"),
+        (["--out", "/dev/full"], "must end in .npy"),
         (["--threads", "0"], "--threads"),
     ],
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import checks
 from ..errors import FileError, message
+from ..files import check_place, is_file, made_in_memory, replacing
 from ..scene.model import ContactMemory, State
 from .description import Description, from_text, to_text
-from .files import made_in_memory, replacing
 
 __all__ = ["UNREADABLE", "Attribute", "Checkpoint", "read_checkpoint", "write_checkpoint"]
 
@@ -51,10 +52,15 @@ def write_checkpoint(
     attributes: Mapping[str, Attribute],
     description: Description | None = None,
     pending: np.ndarray | None = None,
+    more: Callable[[Any], None] | None = None,
 ) -> None:
-    """Write the state with its contact memory and a few named values; replaces the file in one stroke."""
+    """Write the state with its contact memory and a few named values; replaces the file in one stroke.
+
+    more: writes something else into the HDF5 file it is given."""
+    path = checks.file_name("write_checkpoint.path", path, "run.checkpoint.h5")
+    check_place(path)
     arrays = _arrays(state)
-    with replacing(Path(path).resolve()) as temporary, made_in_memory(temporary, libver="latest") as file:
+    with replacing(path.resolve()) as temporary, made_in_memory(temporary, libver="latest") as file:
         for name, array in arrays.items():
             file[name] = array
         file.attrs.update(
@@ -70,14 +76,16 @@ def write_checkpoint(
         file["pending"] = np.zeros((0, 0)) if pending is None else pending
         if description is not None:
             file["description"] = to_text(description)
+        if more is not None:
+            more(file)
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """What a checkpoint holds; the state is checked against its hash."""
     import h5py
 
-    path = Path(path)
-    if not path.is_file():
+    path = checks.file_name("read_checkpoint.path", path, "run.checkpoint.h5")
+    if not is_file(path):
         raise FileError(
             message(
                 str(path),

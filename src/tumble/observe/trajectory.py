@@ -17,6 +17,7 @@ from .. import checks
 from ..checks import nearest
 from ..enums import BodyKind, Presence
 from ..errors import FileError, message
+from ..files import is_file
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
@@ -42,7 +43,7 @@ class Trajectory:
     """Reads the committed frames of a file; a writer may be at work on it or may have been killed."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = checks.file_name("Trajectory.path", path, "run.h5")
         self._file = open_readable(self.path)
         try:
             with self._guard():
@@ -322,7 +323,7 @@ def open_readable(path: Path) -> Any:
     """The file for reading; one of version 2 that its writer has not closed needs the SWMR mode of HDF5."""
     import h5py
 
-    if not path.is_file():
+    if not is_file(path):
         raise FileError(message(str(path), "must be a trajectory", "no such file", "Check the name."))
     try:
         try:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, message
+from ..files import Lock, unwritable
 from ..scene import rotation
 from ..scene.model import Model, State
 from .background import Background
 from .checkpoint import Attribute
-from .files import Lock, unwritable
 from .layout import JOINT_FIELDS, Plan, contact_columns, create_file
 from .live import FORMAT_BOUNDS, LiveFile
 from .trajectory import Trajectory

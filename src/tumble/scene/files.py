@@ -53,11 +53,7 @@ class LoadedScene:
 
 def load_scene(path: str | Path) -> LoadedScene:
     """Read a `.toml` or `.py` scene; every error names the file and the place in it."""
-    if not isinstance(path, (str, Path)):
-        raise FileError(
-            message("load_scene.path", "must be a file name", checks.short(path), "For example 'scene.toml'.")
-        )
-    path = Path(path)
+    path = checks.file_name("load_scene.path", path, "scene.toml")
     readers = {".toml": _load_toml, ".py": _load_python}
     if path.suffix not in readers:
         raise FileError(

@@ -17,7 +17,7 @@ from ..errors import FileError, OptionsError, message
 from ..observe import checkpoint as checkpoints
 from ..observe import layout
 from ..observe.description import Change, changes, to_text
-from ..observe.files import check_place
+from ..files import check_place
 from ..observe.layout import Plan
 from ..observe.trajectory import Trajectory, open_readable
 from ..observe.writer import TrajectoryWriter

@@ -128,8 +128,11 @@ def run(
     except BaseException as cause:
         _end_early(sim, recording, cause)
         if isinstance(cause, BlowUpError) and save is not None:
-            path = dump_failure(sim, save.path)
-            raise BlowUpError(f"{cause} State and problem are in {path}.") from cause
+            try:
+                where = f"State and problem are in {dump_failure(sim, save.path)}."
+            except FileError as other:
+                where = f"Its state could not be kept: {other}"
+            raise BlowUpError(f"{cause} {where}") from cause
         raise
     if recording is not None:
         recording.end(sim, finished=not log.out_of_time)
