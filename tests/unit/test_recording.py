@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import h5py
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import tumble as tb
 from tumble.cli import main
@@ -62,7 +64,8 @@ def folder(tmp_path, monkeypatch):
 def tumble(capsys, *arguments):
     """Exit code and the one line of the error output."""
     code = main([*map(str, arguments)])
-    error = capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    error = "".join(line for line in lines if not line.startswith("tumble: compil"))  # said where the cache is cold
     assert error.count("\n") == (code != 0), error
     return code, error
 
@@ -103,6 +106,31 @@ def test_other_files_are_never_replaced(folder, capsys, name):
     os.mkfifo("pipe.h5")
     with pytest.raises(FileError, match="regular file"):
         balls().run(until=0.01, save=tb.Save(path="pipe.h5", overwrite=True), progress=False)
+
+
+def test_names_that_no_file_can_have_are_one_line(folder, capsys):
+    """Links in a circle and zero bytes came through to the writer."""
+    (folder / "circle.h5").symlink_to("circle.h5")
+    for name in ("circle.h5", "a\0b.h5", "n" * 300 + ".h5", "scene.toml/run.h5"):
+        for more in ((), ("--overwrite",), ("--resume",)):
+            assert tumble(capsys, *RUN, "--out", name, *more)[0] == 2
+            assert tumble(capsys, *RUN, "--checkpoint", name)[0] == 2
+    assert sorted(p.name for p in folder.iterdir()) == ["circle.h5", "scene.toml"]
+
+
+@pytest.mark.parametrize("other", ["run.h5", "./run.h5", "link.h5"])
+def test_the_checkpoint_is_not_the_trajectory(folder, other):
+    """It took its place after the first frame."""
+    (folder / "link.h5").symlink_to("run.h5")
+    with pytest.raises(FileError, match=r"Save\.checkpoint: must be another file than the trajectory"):
+        balls().run(until=0.02, save=tb.Save(path="run.h5", checkpoint=other), progress=False)
+    balls().run(until=0.02, save=tb.Save(path="run.h5"), progress=False)
+    for options in (dict(save=tb.Save(path="run.h5", checkpoint=other, overwrite=True)), dict(resume=True)):
+        save = options.pop("save", tb.Save(path="run.h5", checkpoint=other))
+        with pytest.raises(FileError, match="must be another file"):
+            balls().run(until=0.04, save=save, progress=False, **options)
+    with tb.Trajectory("run.h5") as run:
+        assert run.finished and run.steps[-1] == 10
 
 
 def test_a_label_keeps_to_its_own(folder):
@@ -223,6 +251,105 @@ def test_from_python_options_and_solver_are_compared_too(folder):
         balls(recovery_speed=1.0).run(until=0.04, save=save, resume=True, progress=False)
     with pytest.raises(OptionsError, match=r"Save\.precision"):
         balls().run(until=0.04, save=replace(save, precision="single"), resume=True, progress=False)
+
+
+def test_a_scene_that_no_file_can_hold_is_told_by_its_first_difference(folder, capsys):
+    tap = """[[emitter]]
+name = "tap"
+shape = {type = "sphere", radius = 0.05}
+mass = 0.1
+count = 2
+rate = 100.0
+region = {type = "disc", center = [0, 0, 2], radius = 0.2}
+"""
+    (folder / "scene.toml").write_text(SCENE + tap)
+    assert tumble(capsys, *RUN, "--until", "0.02")[0] == 0
+    for text, name in (
+        (SCENE + tap.replace("rate = 100.0", "rate = 50.0"), "model.flow.emitters[0].rate: must be 100.0"),
+        (SCENE.replace("mass = 0.1", "mass = 0.2") + tap, "model.body_mass: must be [0.0, 0.0, 0.1"),
+        (SCENE.replace("radius = 0.1", "radius = 0.2") + tap, "model.shape_parameters"),
+    ):
+        (folder / "scene.toml").write_text(text)
+        code, error = tumble(capsys, *RUN, "--resume", "--accept-changes")
+        assert code == 2 and f"scene.h5: {name}" in error and "cannot change within a file" in error
+
+
+def test_what_changes_between_two_runs_of_one_simulation_is_recorded(folder):
+    """A simulation goes on in its file; another solver or option was not told to whoever reads it."""
+    sim, save = balls(), tb.Save(path="run.h5", every=5)
+    sim.run(until=0.02, save=save, progress=False)
+    sim.options = replace(sim.options, recovery_speed=0.5)
+    sim.run(until=0.04, save=save, progress=False)
+    sim.run(until=0.05, save=save, progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.steps.tolist() == [0, 5, 10, 15, 20, 25] and run.finished
+        assert [event["event"] for event in run.history] == ["begun", "changed"]
+        assert run.history[1]["step"] == 10
+        assert run.history[1]["changes"] == [{"name": "step.recovery_speed", "before": "None", "now": "0.5"}]
+    with pytest.raises(OptionsError, match=r"step\.recovery_speed: must be 0\.5"):
+        balls().run(until=0.06, save=save, progress=False, resume=True)
+    balls(recovery_speed=0.5).run(until=0.06, save=save, progress=False, resume=True)
+
+
+def paddle(target):
+    scene = tb.SceneBuilder()
+    scene.add_body(tb.Box((0.6, 0.1, 0.04)), mass=1.0, name="paddle")
+    scene.add_joint("revolute", None, "paddle", anchor=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    scene.add_motor("hinge", "speed", target=1.0, maximum=5.0, name="motor")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3), threads=1)
+    if target is not None:
+        sim.set_target("motor", target)
+    return sim
+
+
+def test_targets_that_are_functions_are_compared(folder):
+    """They do not belong to the model: a resumed run turned another way without a word."""
+    save = tb.Save(path="run.h5", every=5)
+    paddle(lambda t: 2.0 * t).run(until=0.02, save=save, progress=False)
+    for other in (None, lambda t: 3.0 * t):
+        with pytest.raises(OptionsError, match=r"run\.h5: target of motor: must be function .*lambda"):
+            paddle(other).run(until=0.04, save=save, progress=False, resume=True)
+    paddle(lambda t: 2.0 * t).run(until=0.04, save=save, progress=False, resume=True)
+    whole = paddle(lambda t: 2.0 * t)
+    whole.run(until=0.04, progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.final_state_sha256 == whole.state.sha256()
+
+
+def test_objects_are_told_apart_by_what_they_hold_and_do():
+    """Private values, slots, partial functions and the methods of a user's class were passed over."""
+    text = """
+class Base:
+    def gain(self): return 2.0
+class f(Base):
+    __slots__ = ("held",)
+    def __init__(self, k): self.held, self._k = 1.0, k
+    def __call__(self, t): return self._k * t * self.gain() * self.held
+    @property
+    def again(self): return 3.0
+"""
+
+    def made(text, k=1.0):
+        around = {"__name__": "controller"}
+        exec(text, around)
+        return around["f"](k)
+
+    one = describe(f=made(text))
+    assert one == describe(f=made(text))
+    for old, new in (("* t", "- t"), ("2.0", "2.5"), ("= 1.0, k", "= 4.0, k"), ("3.0", "3.5")):
+        assert text.count(old) == 1 and describe(f=made(text.replace(old, new))) != one, new
+    assert describe(f=made(text, 2.0)) != one
+
+    def plus(t, k):
+        return t + k
+
+    assert describe(f=partial(plus, k=1.0)) == describe(f=partial(plus, k=1.0)) != describe(f=partial(plus, k=2.0))
+    tables = [CubicSpline([0.0, 1.0, 2.0], [0.0, y, 0.0]) for y in (1.0, 1.0, 1.5)]
+    assert describe(f=tables[0]) == describe(f=tables[1]) != describe(f=tables[2])
+    noise = [np.random.default_rng(seed) for seed in (1, 1, 2)]
+    assert describe(f=noise[0]) == describe(f=noise[1]) != describe(f=noise[2])
+    things = [np.array([made(text, k), None]) for k in (1.0, 1.0, 2.0)]
+    assert describe(f=things[0]) == describe(f=things[1]) != describe(f=things[2])
 
 
 def test_functions_are_told_apart_by_what_they_do():

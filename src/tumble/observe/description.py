@@ -1,13 +1,15 @@
 """Everything that acts in a run, as named short texts: two runs are the same where all of them are.
 
 Arrays of more than a few numbers, long lists and functions are told by a hash. A function's is that of its code, its
-constants and default values, and of the values that it takes from around it.
+constants and default values, and of the values that it takes from around it. An object of another library or of the
+user is told by all it holds and by the code of its methods. What a function reaches through a module is not looked at.
 """
 
 from __future__ import annotations
 
 import enum
 import hashlib
+import inspect
 import json
 import sys
 import types
@@ -26,6 +28,9 @@ SHORT = 16
 """Numbers of an array that are written out."""
 LONG = 64
 """Entries from which a list is told by a hash."""
+DEEP = 60
+"""Things within things that are looked into."""
+OURS = __name__.partition(".")[0]
 PLAIN = (type(None), bool, int, float, complex, str, bytes, Path)
 
 
@@ -77,14 +82,16 @@ class _Describer:
             value = value.item()
         if isinstance(value, PLAIN):
             self._found[name] = str(value) if isinstance(value, Path) else repr(value)
-        elif isinstance(value, np.ndarray):
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
             self._found[name] = _array(value)
-        elif id(value) in self._inside:
+        elif id(value) in self._inside or len(self._inside) > DEEP:
             self._found[name] = "itself"
         else:
             _Describer(self._found, (*self._inside, id(value)))._visit_parts(name, value)
 
     def _visit_parts(self, name: str, value: Any) -> None:
+        if isinstance(getattr(value, "py_func", None), types.FunctionType):  # compiled by Numba
+            value = value.py_func
         if isinstance(value, types.MethodType):
             self.visit(name, value.__func__)
             self.visit(f"{name}.self", value.__self__)
@@ -93,7 +100,11 @@ class _Describer:
         elif isinstance(value, types.CodeType):
             self._found[name] = self._digest(_code_parts(value))
         elif isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
-            self._found[name] = getattr(value, "__qualname__", value.__name__)
+            methods = _methods(value) if isinstance(value, type) else {}
+            kind = getattr(value, "__qualname__", value.__name__)
+            self._found[name] = f"{kind} {self._digest(methods)}" if methods else kind
+        elif isinstance(value, np.ndarray):
+            self.visit(name, value.tolist())
         else:
             self._visit_entries(name, value)
 
@@ -103,7 +114,7 @@ class _Describer:
             self._found[name] = f"{len(entries)} entries {self._digest(dict(entries))}"
             return
         if not isinstance(value, (Mapping, list, tuple)):
-            self._found[name] = type(value).__qualname__
+            self.visit(name, type(value))
         elif not entries:
             self._found[name] = "empty"
         for entry, part in entries:
@@ -128,13 +139,37 @@ def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(f"{name}[{i}]", part) for i, part in enumerate(value)]
     if isinstance(value, (set, frozenset)):
         return [(f"{name}[{i}]", part) for i, part in enumerate(sorted(value, key=repr))]
-    return [(f"{name}.{key}", part) for key, part in getattr(value, "__dict__", {}).items() if not key.startswith("_")]
+    return [(f"{name}.{key}", part) for key, part in _held(value).items()]
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """All that an object holds, also under private names; of types in C what pickle would keep."""
+    slots = (name for kind in type(value).__mro__ for name, s in vars(kind).items() if inspect.ismemberdescriptor(s))
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
+    if held:
+        return held
+    with suppress(Exception):  # what cannot be pickled has nothing to tell
+        kept = value.__reduce_ex__(2)
+        return {} if isinstance(kept, str) else {"state": kept[1:3]}
+    return {}
+
+
+def _methods(kind: type) -> dict[str, Any]:
+    """Functions of a class and those it comes from, by name, except ours, which the version tells."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.partition(".")[0] not in (OURS, "builtins"):
+            for name, part in vars(base).items():
+                part = getattr(part, "fget", None) or getattr(part, "__func__", part)
+                if isinstance(part, types.FunctionType):
+                    found[name] = part
+    return found
 
 
 def _array(array: np.ndarray) -> str:
-    if array.size <= SHORT and array.dtype != object:
+    if array.size <= SHORT:
         return repr(array.tolist())
-    data = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+    data = np.ascontiguousarray(array).tobytes()
     return f"{array.dtype} {array.shape} {hashlib.sha256(data).hexdigest()[:16]}"
 
 
