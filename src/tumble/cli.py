@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 
 from . import checks, interrupts
-from .errors import ExpectationError, FileError, OptionsError, SceneError, TumbleError, TumbleWarning, message
+from .errors import ExpectationError, FileError, OptionsError, SceneError, TumbleError, message, warning_line
 from .version import __version__
 
 __all__ = ["app", "main"]
@@ -594,8 +594,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *,
 
 
 def _show_warning(text: Any, category: type[Warning], *where: Any) -> None:
-    name = "warning" if issubclass(category, TumbleWarning) else category.__name__
-    print(f"tumble: {name}: {text}", file=sys.stderr)
+    print(warning_line(text, category), end="", file=sys.stderr)
 
 
 def _fail(text: str, code: int) -> int:
