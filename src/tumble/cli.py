@@ -41,16 +41,16 @@ def _whole(text: str) -> int:
 def _duration(text: str) -> float:
     """Seconds of 2h, 90m, 3600s, 3600, 30:00 or 1:30:00."""
     units = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+    number, colon, rest = text.partition(":")
+    parts = [number, *rest.split(":")] if colon else [text[:-1] if text[-1:] in units else text]
+    unit = 1.0 if colon else units.get(text[-1:], 1.0)
     try:
-        if ":" in text:
-            seconds = 0.0
-            for part in text.split(":"):
-                seconds = 60.0 * seconds + float(part)
-        else:
-            seconds = float(text.rstrip("dhms")) * units.get(text[-1:], 1.0)
+        seconds = unit * sum(float(part) * 60.0**k for k, part in enumerate(reversed(parts)))
+        if not 0.0 < seconds <= checks.LARGEST or len(parts) > 3:
+            raise ValueError
     except ValueError:
-        raise typer.BadParameter(f"must be a time such as 2h, 90m or 1:30:00 (got '{text}').") from None
-    return checks.number("--wall-time", seconds, above=0.0, unit="s")
+        raise typer.BadParameter(f"must be a time above 0, such as 2h, 90m or 1:30:00 (got '{text}').") from None
+    return seconds
 
 
 def _parsed(text: str, kind: type, words: str) -> Any:
@@ -453,7 +453,12 @@ def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int 
         "precision": "single" if plan.single else "double",
         "compress": plan.compress,
     }
-    asked = {"bodies": save["bodies"], "precision": save["precision"] == "single", "compress": save["compress"]}
+    asked = {
+        "fields": "contacts" in save["fields"],
+        "bodies": save["bodies"],
+        "precision": save["precision"] == "single",
+        "compress": save["compress"],
+    }
     for name, given in asked.items():
         if given and save[name] != stored[name]:
             remedy = "Leave the option out, or start anew without --resume."

@@ -348,7 +348,10 @@ RUN = ("run", "scene.toml")
         ((*RUN, "--out", "scene.toml"), ["scene.toml", "another file"]),
         ((*RUN, "--out", "x" * 250 + ".h5"), ["bytes", "shorter"]),
         ((*RUN, "--out", "x" * 300 + ".h5"), ["xxx.h5", "name"]),
-        ((*RUN, "--wall-time", "soon"), ["2h", "'soon'"]),
+        *(
+            ((*RUN, "--wall-time", time), ["2h", f"'{time}'"])
+            for time in ("soon", "", "0", "-1h", "nan", "inf", "2ms", "2hh", "1:2:3:4", ":")
+        ),
         ((*RUN, "--accept-changes"), ["--accept-changes", "--resume"]),
         ((*RUN, "--overwrite", "--resume"), ["--overwrite", "--resume"]),
         ((*RUN, "--resume", "--out", "none.h5"), ["none", "no such file"]),

@@ -551,6 +551,25 @@ def test_checkpoints_that_make_no_sense_are_named(folder, change):
         read_checkpoint("a.h5")
 
 
+def test_what_a_run_did_not_record_is_not_asked_for_later(folder, capsys):
+    """--contacts was taken without a word, and no contact was recorded."""
+    assert tumble(capsys, *RUN, "--until", "0.02")[0] == 0
+    for option in (("--contacts",), ("--single",), ("--compress",), ("--bodies", "balls")):
+        code, error = tumble(capsys, *RUN, "--resume", *option)
+        assert code == 2 and "as when the run began" in error
+    assert tumble(capsys, *RUN, "--overwrite", "--contacts", "--until", "0.02")[0] == 0
+    assert tumble(capsys, *RUN, "--resume", "--contacts")[0] == 0
+
+
+def test_a_script_that_leaves_is_no_scene(folder, capsys):
+    """Its exit code was that of the command, and nothing was said."""
+    (folder / "scene.py").write_text("import sys\n\ndef build():\n    sys.path.clear()\n    sys.exit(5)\n")
+    path = list(sys.path)
+    code, error = tumble(capsys, "run", "scene.py", "--dt", "1e-3", "--until", "0.01")
+    sys.path[:] = path
+    assert code == 2 and "scene.py: line 5: the scene file must run (got SystemExit: 5)" in error
+
+
 def test_a_script_without_build_is_told_before_it_runs(folder, capsys):
     (folder / "script.py").write_text("from pathlib import Path\nPath('side effect').touch()\n")
     code, error = tumble(capsys, "run", "script.py")
