@@ -62,14 +62,24 @@ def number(
     return out
 
 
-def integer(where: str, value: Any, *, at_least: int, remedy: str = "", error: type[TumbleError] = OptionsError) -> int:
-    """A whole number with a lower bound, of 64 bits."""
+def integer(
+    where: str,
+    value: Any,
+    *,
+    at_least: int,
+    at_most: int = LARGEST_INTEGER,
+    remedy: str = "",
+    error: type[TumbleError] = OptionsError,
+) -> int:
+    """A whole number within bounds, of 64 bits."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise error(message(where, "must be a whole number", short(value), remedy or "Give an integer."))
     if value < at_least:
         raise error(message(where, f"must be >= {at_least}", short(value), remedy or f"Give at least {at_least}."))
     if value > LARGEST_INTEGER:
         raise error(message(where, "must be below 2^63", short(value), remedy or "Give a smaller number."))
+    if value > at_most:
+        raise error(message(where, f"must be <= {at_most}", short(value), remedy or f"Give at most {at_most}."))
     return int(value)
 
 

@@ -122,12 +122,10 @@ class Save:
                 )
             )
         if self.bodies is not None:
-            right = isinstance(self.bodies, (tuple, list, range)) and all(
-                isinstance(b, (str, int)) for b in self.bodies
-            )
-            if not right:
+            several = isinstance(self.bodies, (tuple, list, range)) and len(self.bodies)
+            if not several or not all(isinstance(body, (str, int)) for body in self.bodies):
                 got, remedy = checks.short(self.bodies), "For example ('balls', 3)."
-                raise OptionsError(message("Save.bodies", "must be a tuple of names or indices", got, remedy))
+                raise OptionsError(message("Save.bodies", "must be names or indices, at least one", got, remedy))
             object.__setattr__(self, "bodies", tuple(self.bodies))
         _check_suffix("Save.path", self.path)
         if self.checkpoint is not None:

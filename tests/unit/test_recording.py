@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline
 
 import tumble as tb
 from tumble.cli import main
-from tumble.errors import FileError, OptionsError
+from tumble.errors import FileError, OptionsError, TumbleError
 from tumble.observe.checkpoint import read_checkpoint
 from tumble.observe.description import changes, describe
 from tumble.sim import reports
@@ -549,6 +549,40 @@ def test_checkpoints_that_make_no_sense_are_named(folder, change):
     damage("a.h5", change)
     with pytest.raises(FileError, match=r"a\.h5: must be a whole checkpoint"):
         read_checkpoint("a.h5")
+
+
+def test_chosen_bodies_by_name_and_number_also_when_resumed(folder, capsys):
+    """Numbers, which --resume takes from the file, were a TypeError."""
+    assert tumble(capsys, *RUN, "--bodies", "balls[1]", "--bodies", "shaker", "--until", "0.02")[0] == 0
+    assert tumble(capsys, *RUN, "--resume")[0] == 0
+    with tb.Trajectory("scene.h5") as run:
+        assert run.bodies.tolist() == [1, 3] and run.steps[-1] == 20 and run.read("position", -1).shape == (2, 3)
+    balls().run(until=0.02, save=tb.Save(path="run.h5", bodies=(4, "balls[0]")), progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.bodies.tolist() == [1, 4]
+    for wrong, words in (((5,), "must be <= 4"), ((-1,), "must be >= 0"), ((True,), "whole number"), (("x",), "x")):
+        with pytest.raises(TumbleError, match=words):
+            balls().run(until=0.02, save=tb.Save(path="other.h5", bodies=wrong), progress=False)
+    for wrong in ((), "balls", 3, [None], b"ab"):
+        with pytest.raises(OptionsError, match=r"Save\.bodies: must be names or indices"):
+            tb.Save(path="other.h5", bodies=wrong)
+
+
+def test_readers_say_what_is_wrong_with_a_question(folder):
+    balls().run(until=0.02, save=tb.Save(path="run.h5", every=5), progress=False)
+    run = tb.Trajectory("run.h5")
+    for frame, words in ((1.5, "whole number"), (3, "has 3 frames"), (-4, "has 3 frames"), (10**30, "2\\^63")):
+        with pytest.raises(FileError, match=words):
+            run.read("position", frame)
+    run.close()
+    for ask in (
+        lambda: run.read("position", 0),
+        lambda: run.array("velocity"),
+        lambda: run.reports,
+        lambda: run.history,
+    ):
+        with pytest.raises(FileError, match="must be open"):
+            ask()
 
 
 def test_what_a_run_did_not_record_is_not_asked_for_later(folder, capsys):

@@ -178,15 +178,13 @@ class Trajectory:
 
     def read(self, field: str, frame: int) -> np.ndarray:
         """One field (k, width) of the recorded `bodies` in one frame; negative frames count from the end."""
-        dataset = self._dataset(field)
         with self._guard():
-            return _finite(field, dataset[self._frame(frame)])
+            return _finite(field, self._dataset(field)[self._frame(frame)])
 
     def array(self, field: str) -> np.ndarray:
         """One field of all frames (frames, k, width)."""
-        dataset = self._dataset(field)
         with self._guard():
-            return _finite(field, dataset[: self.frames])
+            return _finite(field, self._dataset(field)[: self.frames])
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """body_a, body_b, gap (k,), point, normal, force (k, 3) of one frame."""
@@ -276,6 +274,7 @@ class Trajectory:
         self.close()
 
     def _frame(self, frame: int) -> int:
+        frame = checks.integer(f"{self.path}: frame", frame, at_least=-(2**63), error=FileError)
         index = frame + self.frames if frame < 0 else frame
         if not 0 <= index < self.frames:
             raise FileError(message(str(self.path), f"has {self.frames} frames", f"frame {frame}", "Count from 0."))
@@ -297,6 +296,8 @@ class Trajectory:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
+        if not self._file:
+            raise FileError(message(str(self.path), "must be open", "a closed trajectory", "Open it again."))
         try:
             yield
         except FileError:
