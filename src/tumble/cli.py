@@ -445,7 +445,7 @@ def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int 
 
     with Trajectory(path) as old:
         old.check_appendable()
-        plan, began = old.plan, json.loads(old.attributes.get("options", "{}"))
+        plan, began = old.plan, old.options
     chosen = tuple(plan.bodies.tolist()) if len(plan.bodies) < len(old.model.body_kind) else None
     stored = {
         "fields": plan.fields,

@@ -539,6 +539,10 @@ def test_a_position_that_is_no_number_is_named(folder):
         lambda f: f.attrs.update(step=-4),
         lambda f: f.attrs.update(time=np.nan),
         lambda f: replaced(f, "description", "[]"),
+        lambda f: f["attributes"].attrs.update(frames="many"),
+        lambda f: f["attributes"].attrs.update(frames=-2),
+        lambda f: f["attributes"].attrs.update(unconverged=np.nan),
+        lambda f: f["attributes"].attrs.update(run_id=np.zeros(3)),
         lambda f: (f.__delitem__("position"), f.create_dataset("position", (10**12, 3), float, chunks=(1024, 3))),
     ],
 )
@@ -549,6 +553,36 @@ def test_checkpoints_that_make_no_sense_are_named(folder, change):
     damage("a.h5", change)
     with pytest.raises(FileError, match=r"a\.h5: must be a whole checkpoint"):
         read_checkpoint("a.h5")
+
+
+def test_a_hash_that_is_an_array_is_another_one(folder):
+    sim = balls()
+    sim.save_checkpoint("a.h5")
+    damage("a.h5", lambda f: f.attrs.update(sha256=np.zeros(3)))
+    with pytest.raises(FileError, match=r"a\.h5: the content must match its hash"):
+        sim.load_checkpoint("a.h5")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: replaced(f, "frames/position", np.zeros((6, 5, 3))),
+        lambda f: replaced(f, "steps", f["steps"][...]),
+        lambda f: f.__delitem__("finished"),
+        lambda f: f.attrs.update(options="3"),
+        lambda f: f.attrs.update(options='{"save": 3}'),
+        lambda f: f.attrs.update(options=np.zeros(2)),
+        lambda f: replaced(f, "history", "{"),
+    ],
+)
+def test_trajectories_that_cannot_grow_are_named(folder, capsys, change):
+    """Some of them could be read; resuming them, or info, ended in a traceback."""
+    assert tumble(capsys, *RUN)[0] == 0
+    damage("scene.h5", change)
+    code, error = tumble(capsys, *RUN, "--resume", "--until", "0.06")
+    assert code == 2 and "scene.h5: must be a whole trajectory" in error
+    assert sorted(p.name for p in folder.iterdir()) == ["scene.checkpoint.h5", "scene.h5", "scene.toml"]
+    assert main(["info", "scene.h5"]) in (0, 2)
 
 
 def test_chosen_bodies_by_name_and_number_also_when_resumed(folder, capsys):

@@ -97,10 +97,10 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     try:
         with h5py.File(path, "r") as file:
             _check_kind(path, file)
-            state, digest = _read_state(file), file.attrs["sha256"]
+            state, digest = _read_state(file), str(file.attrs["sha256"])
             description = from_text(file["description"][()]) if "description" in file else None
             pending = _read(file, "pending", 2, np.float64) if "pending" in file else np.zeros((0, 0))
-            attributes = plain(file["attributes"].attrs)
+            attributes = _read_attributes(file["attributes"].attrs)
     except FileError:
         raise
     except UNREADABLE as cause:
@@ -138,6 +138,17 @@ def _check_kind(path: Path, file: Any) -> None:
                 "Another version of tumble wrote it: go on with that one, or start the run again.",
             )
         )
+
+
+def _read_attributes(found: Mapping[str, object]) -> dict[str, Attribute]:
+    """Single values, those that a run counts with as numbers."""
+    attributes = plain(found)
+    for name, value in attributes.items():
+        _expect(isinstance(value, (str, int, float)), f"attributes/{name} of one value, not {type(value).__name__}")
+    for name in ("frames", "unconverged"):
+        value = attributes.get(name, 0)
+        _expect(isinstance(value, int) and value >= 0, f"attributes/{name} that is a count, not {value!r}")
+    return attributes
 
 
 def _read_state(file: Any) -> State:

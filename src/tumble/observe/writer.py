@@ -77,8 +77,9 @@ class TrajectoryWriter:
                 least = old.frames if keep else 0
                 ends = {name: old.end(name, frames) for name in old.ends}
             _copy(self.path, temporary)
-            _shorten(temporary, frames, ends, history, description)
-            self._start(temporary, model, least=least, background=background)
+            with _appendable(self.path):
+                _shorten(temporary, frames, ends, history, description)
+                self._start(temporary, model, least=least, background=background)
         return self
 
     @contextlib.contextmanager
@@ -348,6 +349,16 @@ def _copy(source: Path, target: Path) -> None:
                 break
         while block := old.read(BLOCK):
             new.write(block)
+
+
+@contextlib.contextmanager
+def _appendable(path: Path) -> Iterator[None]:
+    """What HDF5 and NumPy say to datasets of the wrong kind, in one sentence."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as cause:
+        got, remedy = f"{type(cause).__name__}: {cause}", "The file is damaged; start the run again."
+        raise FileError(message(str(path), "must be a whole trajectory to go on with", got, remedy)) from cause
 
 
 def _shorten(path: Path, frames: int, ends: Mapping[str, int], history: str, description: str) -> None:

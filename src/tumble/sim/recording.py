@@ -39,6 +39,7 @@ class Recording:
 
     def __init__(self, save: Save, writer: TrajectoryWriter, run_id: str, description: Description) -> None:
         self.save, self.writer, self.run_id, self.description = save, writer, run_id, description
+        self._checkpoint = save.checkpoint_path.resolve()  # the program may go to another folder
         self._since = 0
         """Frames since the last checkpoint"""
 
@@ -62,7 +63,7 @@ class Recording:
     def rescue(self, sim: Simulation) -> None:
         """Write a checkpoint that goes on behind the frames in the file, whatever became of the writer."""
         writer = self.writer
-        sim.save_checkpoint(self.save.checkpoint_path, run_id=self.run_id, frames=writer.frames, pending=writer.pending)
+        sim.save_checkpoint(self._checkpoint, run_id=self.run_id, frames=writer.frames, pending=writer.pending)
 
     def end(self, sim: Simulation, *, finished: bool) -> None:
         """The last frame and checkpoint of a run. The same simulation may go on later."""
@@ -215,7 +216,7 @@ def _resumed(sim: Simulation, save: Save, accept_changes: bool) -> Recording:
 def _with_changes(sim: Simulation, before: Recording) -> Recording:
     """Go on in the file of the same simulation, in which something that acts was changed since: the file says so."""
     before.writer.leave()
-    with Trajectory(before.save.path) as old:
+    with Trajectory(before.writer.path) as old:
         different, history, frames = changes(old.description, sim.description), old.history, old.frames
         _check_changes(old, sim.model, different, accepted=True)
     writer = _reopened(sim, before.save, frames, history, different)

@@ -227,7 +227,7 @@ class _Log:
         if recording is None:
             return self._recent.table()
         rows = self._first, self._first + self.steps
-        return StoredReports(recording.save.path, recording.run_id, list(report_columns(sim.model)), rows)
+        return StoredReports(recording.writer.path, recording.run_id, list(report_columns(sim.model)), rows)
 
 
 def _steps(
