@@ -13,6 +13,7 @@ from tumble.scene import rotation
 KINDS = (
     "fixed", "spherical", "revolute", "prismatic", "cylindrical", "universal", "planar", "point_on_plane", "distance",
 )  # fmt: skip
+LOCKABLE = ("x", "y", "z", "rx", "ry", "rz")
 PROPORTIONS = ((1, 1, 1), (1, 1, 2), (1, 50, 50.5), (100, 100, 1), (1, 1.5, 2))
 
 
@@ -96,6 +97,46 @@ def test_ideal_joints_do_no_work(kind, spin, integrator):
     """Also where light bodies on long levers turn by a radian in a step."""
     steps = 2000 if kind == "fixed" else 300  # its energy swings with the precession
     check(kind, mechanism(kind, seed=KINDS.index(kind), spin=spin), 2e-3, steps, integrator)
+
+
+LOCKS = (("y", "rx", "rz"), ("rx",), ("z",), ("x", "y", "z"), ("rx", "ry"), ("x", "rz"))
+
+
+@pytest.mark.parametrize("integrator", ["euler", "moreau"])
+@pytest.mark.parametrize("locked", LOCKS, ids=" ".join)
+def test_ideal_joints_do_no_work_on_locked_bodies(locked, integrator):
+    """Chains of two bodies, both in a plane or the first with other locked directions: as free ones."""
+    for number, kind in enumerate(KINDS[1:]):
+        rng, plane = np.random.default_rng(number), locked == LOCKS[0]
+        scene, bodies = tb.SceneBuilder(gravity=(0, 0, 0)), []
+        for k in range(2):
+            own = locked if plane or k == 0 else ()
+            q, mass, free = rng.normal(size=4), float(rng.uniform(0.5, 2.0)), [n not in own for n in LOCKABLE]
+            velocity = np.where(free, np.concatenate([rng.normal(size=3), 80.0 * rng.normal(size=3)]), 0.0)
+            bodies.append(
+                scene.add_body(
+                    None, mass=mass, inertia=0.01 * mass * rng.uniform(0.5, 1.0, 3), orientation=q / np.linalg.norm(q),
+                    position=(0.3 * k, 0.0, 0.05 * rng.normal()), velocity=velocity[:3], angular_velocity=velocity[3:],
+                    locked=list(own),
+                )
+            )  # fmt: skip
+        axis = (0.0, 1.0, 0.0) if plane else rng.normal(size=3)
+        for a, b in ((None, bodies[0]), (bodies[0], bodies[1])):
+            place = np.array([0.3 * b - 0.1, 0.0, 0.05])
+            if kind == "distance":
+                scene.add_joint(kind, a, b, anchor_a=_local(scene, a, place), anchor_b=(0.0, 0.0, 0.02))
+            elif kind == "universal":
+                across = np.cross(axis, rng.normal(size=3))
+                scene.add_joint(kind, a, b, anchor=place, axis=axis, second_axis=across)
+            else:
+                scene.add_joint(kind, a, b, anchor=place, axis=axis)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tb.TumbleWarning)  # joints and locks in one plane are redundant
+            sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3, integrator=integrator))
+            first = sim.step().kinetic_energy
+            energy, _, drift = follow(sim, 100)
+        assert np.ptp(energy) <= 1e-6 * first + 1e-12, kind
+        assert drift < 1e-9, kind
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import numpy as np
 from ..enums import JointKind
 from ..scene.model import Model
 
-__all__ = ["DriftEnergy", "common_motions", "resisted_twists"]
+__all__ = ["DriftEnergy", "common_motions", "locked_twists", "resisted_twists"]
 
 NONE = (("", ""), ("", ""))
 COMMON = {
@@ -54,8 +54,8 @@ class DriftEnergy:
         self._start, self._body, self._kept = start, body, kept
         self._twist = np.concatenate([*motions, np.zeros((0, 6))])
         self._twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
-        own = [model.body_mass[body[first:end]].sum() for first, end in pairwise(start)]
-        self._fall = 0.5 * float(model.gravity @ model.gravity) * np.array(own)
+        self._mass = np.array([model.body_mass[body[first:end]].sum() for first, end in pairwise(start)])
+        self._fall = 0.5 * float(model.gravity @ model.gravity) * self._mass
         """(clusters,) energy of a fall from rest over the square of its time"""
         self._inner, self._common = np.zeros((len(body), 6)), np.zeros((6, len(body), 6))
 
@@ -74,17 +74,18 @@ class DriftEnergy:
         owed: np.ndarray,
         freedoms: np.ndarray,
         h: float,
+        least: float,
     ) -> tuple[np.ndarray, bool]:
         """Change velocities (n, 6), which obey the joints and will still, to the energies wanted (clusters,) [J].
 
         owed (clusters,) [J]: what could not be given back before. Clusters whose freedoms (clusters,) are all common
         motions move as a rigid body: they have no inner motion, and the drift, symplectic, keeps their energy to what
         swings with it. Returns what is owed now, and whether the step h was too long for the motion. Rest is what
-        gravity gives in a step.
+        gravity gives in a step, and travels of `least` [m].
         """
         m, before, owed = self._model, self.of(orientation, velocity), owed.copy()
         kept = self._kept & (freedoms > np.diff(self._twist_start))
-        rest = self._fall * h * h
+        rest = self._fall * h * h + 0.5 * self._mass * (least / h) ** 2
         self._backend.keep_energy(
             self._start, self._body, kept, self._twist_start, self._twist, m.body_mass, m.body_inertia, position,
             orientation, wanted, rest, owed, velocity, self._inner, self._common,
@@ -99,6 +100,15 @@ def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -
     rows = [(*e, *np.cross(place, e)) for name, e in zip("xyz", axes.T) if name not in slides]
     rows += [(0.0, 0.0, 0.0, *e) for name, e in zip("xyz", axes.T) if name not in turns]
     return np.array(rows).reshape(-1, 6)
+
+
+def locked_twists(locked: np.ndarray) -> np.ndarray:
+    """Rows (k, 6) that vanish for the twists of a cluster some of whose bodies are locked (6,): a place that must not
+    move along an axis, wherever it is in the plane across, forbids turns about axes in that plane too."""
+    forbidden = locked.copy()
+    for k in np.flatnonzero(locked[:3]):
+        forbidden[3:] |= np.arange(3) != k
+    return np.eye(6)[forbidden]
 
 
 def common_motions(resisted: np.ndarray) -> np.ndarray:

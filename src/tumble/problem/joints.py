@@ -26,7 +26,7 @@ from ..kernels.joints import ANGLE
 from ..scene import rotation
 from ..scene.joint_model import Target
 from ..scene.model import Model, State
-from .drift_energy import DriftEnergy, common_motions, resisted_twists
+from .drift_energy import DriftEnergy, common_motions, locked_twists, resisted_twists
 from .elimination import Pattern, row_bodies
 from .joint_system import JointSystem
 
@@ -140,7 +140,8 @@ class Joints:
         self._owed, self.strained = np.zeros(clusters), False
         """Whether the last step was too long for the motion of ideal joints, see `DriftEnergy.keep`"""
         self.energy = self._drift_energy()
-        self._freedoms = 6 * np.diff(self._cluster_body_start)
+        free = np.concatenate([[0], np.cumsum((~model.body_locked[self._cluster_body]).sum(axis=1))])
+        self._freedoms = np.diff(free[self._cluster_body_start])
         self._rigid_rows = np.array([self._rigid[a:b].sum() for a, b in pairwise(p.cluster)], int)
 
     def _drift_energy(self) -> DriftEnergy:
@@ -152,8 +153,11 @@ class Joints:
             own = self._cluster_body[self._cluster_body_start[c] : self._cluster_body_start[c + 1]]
             sides = np.unique(self._body[first:end])
             moved = model.body_kind[sides[sides >= 0]] == BodyKind.KINEMATIC
-            kept.append(not (driven[first:end].any() or moved.any() or model.body_locked[own].any()))
-            motions.append(common_motions(self._resisted(np.flatnonzero(self._rigid[first:end]) + first)))
+            kept.append(not (driven[first:end].any() or moved.any()))
+            resisted = self._resisted(np.flatnonzero(self._rigid[first:end]) + first)
+            motions.append(
+                common_motions(np.concatenate([resisted, locked_twists(model.body_locked[own].any(axis=0))]))
+            )
         return DriftEnergy(
             model, self._backend, self._cluster_body_start, self._cluster_body, np.array(kept, bool), motions
         )
@@ -545,7 +549,7 @@ class Joints:
         if self.drift <= CLOSED * self.size and not self.fighting:
             freedoms = self._freedoms - self._rigid_rows + system.dropped_in
             self._owed, self.strained = self.energy.keep(
-                state.position, state.orientation, velocity, wanted, state.energy_owed, freedoms, h
+                state.position, state.orientation, velocity, wanted, state.energy_owed, freedoms, h, CLOSED * self.size
             )
         gained = self.energy.of(state.orientation, velocity) - before
         by_motors = 0.5 * y * (speed + system.speeds(velocity))

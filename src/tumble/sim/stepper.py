@@ -224,7 +224,7 @@ def step(
             work_recovery += lifted
         if work.joints is not None:
             left, by_motors = hold_joints(model, state, work, h, reaction.wanted)
-            if divisible and work.joints.strained:
+            if divisible and work.joints.strained and solution.converged:  # else it is the contacts' fault
                 state.position, state.orientation, state.velocity, state.spin = kept
                 return None
             work_joints = entry + reaction.work + left
