@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
 import sys
 import time
 import warnings
@@ -81,9 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            return int(
-                command.main(args=None if argv is None else list(argv), prog_name="tumble", standalone_mode=False) or 0
-            )
+            given = None if argv is None else list(argv)
+            code = int(command.main(args=given, prog_name="tumble", standalone_mode=False) or 0)
+            sys.stdout.flush()
+            return code
     except USAGE_ERROR as mistake:
         text = mistake.format_message().strip()
         return _fail(text + ("" if text.endswith((".", "?")) else ".") + " Try 'tumble --help'.", BAD_INPUT)
@@ -95,6 +97,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except interrupts.Interrupted as stop:
         print(f"tumble: interrupted{stop}", file=sys.stderr)
         return stop.exit_code
+    except OSError as cause:
+        if cause.errno is None or cause.filename is not None:  # of a file; those are told where they are met
+            raise
+        _give_up_output()
+        remedy = "Check where it goes; the files of a run are not at fault."
+        return _fail(message("output", "must be writable", cause.strerror, remedy), BAD_INPUT)
 
 
 @app.callback(invoke_without_command=True)
@@ -600,6 +608,12 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *,
 
 def _show_warning(text: Any, category: type[Warning], *where: Any) -> None:
     print(warning_line(text, category), end="", file=sys.stderr)
+
+
+def _give_up_output() -> None:
+    """What was printed and cannot be written is dropped, or Python would try again in leaving."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(text: str, code: int) -> int:

@@ -40,8 +40,9 @@ STEPS, NAMES = (
     ("open", "write", "pwrite", "copy_file_range", "ftruncate", "fsync", "rename", "unlink", "posix_fallocate"),
 )
 MOST = 100000
-NEW = ("run", "scene.toml", "--out", "run.h5", "--contacts", "--threads", "1", "--quiet")
-RESUME = (*NEW[:4], "--threads", "1", "--quiet", "--resume")
+MORE = tuple(os.environ.get("FAULT_OPTIONS", "").split())
+NEW = ("run", "scene.toml", "--out", "run.h5", "--contacts", "--threads", "1", "--quiet", *MORE)
+RESUME = (*NEW[:4], "--threads", "1", "--quiet", "--resume", *MORE)
 shim = ctypes.CDLL(None)
 
 

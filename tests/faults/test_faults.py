@@ -37,11 +37,12 @@ def shim(tmp_path_factory):
     return library
 
 
-def inject(shim, folder, scenario, stride):
-    """What the driver found."""
+def inject(shim, folder, scenario, stride, options=""):
+    """What the driver found; options: more of `tumble run`."""
     environment = os.environ | {
         "LD_PRELOAD": str(shim),
         "FAULT_FOLDER": str(folder.resolve() / "work"),
+        "FAULT_OPTIONS": options,
         "NUMBA_NUM_THREADS": "1",
         "NUMBA_THREADING_LAYER": "workqueue",  # the one that takes forks
     }
@@ -65,6 +66,14 @@ def test_killed_at_system_calls(shim, tmp_path, scenario):
 def test_killed_at_every_system_call(shim, tmp_path, scenario):
     found = inject(shim, tmp_path, scenario, EVERY)
     assert found["bad"] == [] and found["points"] == sum(found["calls"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", ["start", "resume", "full"])
+def test_other_ways_to_write(shim, tmp_path, scenario):
+    """Packed, in single precision, and by a thread of its own."""
+    found = inject(shim, tmp_path, scenario, 4, "--compress --single --background")
+    assert found["bad"] == [] and found["points"] >= 60
 
 
 @pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.slow), 37])

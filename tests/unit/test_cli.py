@@ -411,3 +411,16 @@ def test_a_truncated_trajectory_and_checkpoint(scene, capsys):
 def test_the_module_exits_like_the_command(module, arguments, code):
     done = subprocess.run([sys.executable, "-m", module, *arguments], text=True, capture_output=True, timeout=120)
     assert done.returncode == code, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_one_line(scene, unbuffered):
+    command, environment = (
+        [sys.executable, "-m", "tumble", "info", scene],
+        os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, text=True, stdout=full, stderr=subprocess.PIPE, env=environment)
+    assert done.returncode == 2 and done.stderr.startswith("tumble: error: output: must be writable (got No space")
+    assert done.stderr.count("\n") == 1

@@ -181,6 +181,14 @@ def test_two_runs_cannot_write_one_file(folder):
         return False
 
     balls().run(until=0.004, save=tb.Save(path="run.h5"), progress=False, stop=second)
+
+    def behind(sim):  # its checkpoint is ahead of what a reader finds, for a moment
+        sim.recording.rescue(sim)
+        with pytest.raises(FileError, match="one run at a time"):
+            balls().run(until=0.01, save=tb.Save(path="other.h5", every=1), progress=False, resume=True)
+        return False
+
+    balls().run(until=0.004, save=tb.Save(path="other.h5", every=1), progress=False, stop=behind)
     with tb.Trajectory("run.h5") as run:
         assert run.finished and run.steps[-1] == 2
 

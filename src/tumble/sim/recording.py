@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import FileError, OptionsError, message
-from ..files import check_place
+from ..files import Lock, check_place
 from ..observe import checkpoint as checkpoints
 from ..observe import layout
 from ..observe.description import Change, Description, changes, to_text
@@ -199,6 +199,7 @@ def _run_id(path: Path, kind: str) -> str | None:
 
 def _resumed(sim: Simulation, save: Save, accept_changes: bool) -> Recording:
     check_places(save)
+    Lock(save.path.resolve()).release()  # a run at work is told first: its files may disagree for a moment
     with Trajectory(save.path) as old:
         old.check_appendable()
         _check_plan(old, save, sim.model)
