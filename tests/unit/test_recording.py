@@ -486,6 +486,7 @@ def test_files_of_version_2_are_read(folder):
         assert run.reports["kinetic_energy"].tolist() == [0.0, 0.0, 50.0, 50.0, 100.0, 100.0]
         with pytest.raises(FileError, match=r"whole run of version 3 \(got version 2\)"):
             run.check_appendable()
+    assert main(["info", "old.h5"]) == 0
 
 
 def damage(path, change):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ WORST = (
     "certificate_shift",
     "largest_overlap",
 )
+
+
+COUNTS: tuple[tuple[str, str, Callable[[np.ndarray], float]], ...] = (
+    ("contacts", "contacts", lambda values: int(values[-1])),
+    ("unconverged_steps", "converged", lambda values: int((values == 0).sum())),
+    ("iterations_mean", "iterations", lambda values: float(values.mean())),
+)
+"""Facts by the columns that they come from, of which old files lack some."""
 
 
 def run_facts(path: Path) -> dict[str, Any]:
@@ -52,9 +61,7 @@ def run_facts(path: Path) -> dict[str, Any]:
         about.pop("options", None)
         if len(reports.get("time", ())):
             facts |= {column: float(v[-1]) for column, v in reports.items() if "." in column}
-            facts["contacts"] = int(reports["contacts"][-1])
-            facts["unconverged_steps"] = int((reports["converged"] == 0).sum())
-            facts["iterations_mean"] = float(reports["iterations"].mean())
+            facts |= {name: count(reports[c]) for name, c, count in COUNTS if c in reports}
             facts["worst"] = {k: float(reports[k].max()) for k in WORST if k in reports}
             facts["seconds"] = {
                 k.removeprefix("seconds_"): float(v.sum()) for k, v in reports.items() if k.startswith("seconds_")
