@@ -16,7 +16,7 @@ try:
 except ImportError:  # where there is none, nothing is locked
     fcntl = None
 
-__all__ = ["Lock", "check_place", "is_file", "made_in_memory", "replacing", "sync", "unwritable"]
+__all__ = ["Lock", "check_place", "check_readable", "is_file", "made_in_memory", "replacing", "sync", "unwritable"]
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 """What file systems answer that know no locks."""
@@ -49,6 +49,12 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a file that may not be read, before HDF5 calls it damaged."""
+    if not os.access(path, os.R_OK):
+        raise FileError(message(str(path), "must be readable", os.strerror(errno.EACCES), "Check its permissions."))
 
 
 @contextlib.contextmanager

@@ -200,6 +200,23 @@ def test_a_read_only_folder_is_one_line(folder, capsys):
     assert code == 2 and "must be writable" in error and "Permission denied" in error
 
 
+def test_files_that_may_not_be_read_are_not_called_damaged(folder, monkeypatch):
+    """Also for root, who may read all: the system is asked whether we may."""
+    sim = balls()
+    sim.run(until=0.02, save=tb.Save(path="run.h5"), progress=False)
+    sim.dump_problem("step.hdf5")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
+    for read, name in (
+        (tb.Trajectory, "run.h5"),
+        (read_checkpoint, "run.checkpoint.h5"),
+        (tb.read_problem, "step.hdf5"),
+    ):
+        with pytest.raises(FileError, match=rf"{name}: must be readable \(got Permission denied\)\. Check its perm"):
+            read(name)
+    with pytest.raises(FileError, match=r"run\.h5: must be readable"):
+        balls().run(until=0.02, save=tb.Save(path="run.h5", overwrite=True), progress=False)
+
+
 # ---------------------------------------------------------------------- resuming what it is
 
 

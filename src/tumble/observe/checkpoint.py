@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import FileError, message
-from ..files import check_place, is_file, made_in_memory, replacing
+from ..files import check_place, check_readable, is_file, made_in_memory, replacing
 from ..scene.model import ContactMemory, State
 from .description import Description, from_text, to_text
 
@@ -94,6 +94,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
                 "Check the name; a run writes one every Save.checkpoint_every frames.",
             )
         )
+    check_readable(path)
     try:
         with h5py.File(path, "r") as file:
             _check_kind(path, file)

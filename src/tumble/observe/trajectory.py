@@ -17,7 +17,7 @@ from .. import checks
 from ..checks import nearest
 from ..enums import BodyKind, Presence
 from ..errors import FileError, message
-from ..files import is_file
+from ..files import check_readable, is_file
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
@@ -336,6 +336,7 @@ def open_readable(path: Path) -> Any:
 
     if not is_file(path):
         raise FileError(message(str(path), "must be a trajectory", "no such file", "Check the name."))
+    check_readable(path)
     try:
         try:
             return h5py.File(path, "r")

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from .. import checks
 from ..enums import BlockKind
 from ..errors import FileError, ProblemError, TumbleError, message
-from ..files import is_file
+from ..files import check_readable, is_file
 from .conditioning import condition
 from .cone_problem import BlockGroup, ConeProblem, component_first, contact_first
 from .fclib_layout import LAYOUT, array, check_size, child, name_of, read_matrix, text, whole
@@ -94,6 +94,7 @@ def read_problem(path: str | Path) -> FileProblem:
     if not is_file(path):
         got = "a folder" if isdir(path) else "no such file"
         raise FileError(message(str(path), "must be a file with a problem", got, "Check the name."))
+    check_readable(path)
     with _readable(path), h5py.File(path, "r") as file:
         return _read(path, file)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import FileError, OptionsError, message
-from ..files import Lock, check_place
+from ..files import Lock, check_place, check_readable
 from ..observe import checkpoint as checkpoints
 from ..observe import layout
 from ..observe.description import Change, Description, changes, to_text
@@ -186,6 +186,7 @@ def check_places(save: Save) -> None:
 
 def _run_id(path: Path, kind: str) -> str | None:
     """The run id of a trajectory or checkpoint (empty in old ones), None of other files."""
+    check_readable(path)
     try:
         with open_readable(path) as file:
             attributes = file.attrs if kind == layout.FORMAT else file["attributes"].attrs
