@@ -39,6 +39,8 @@ def check_place(path: Path) -> None:
         if path.exists() and not path.is_file():
             remedy = "Choose another name: devices, pipes and sockets are left alone."
             raise FileError(message(str(path), "must be a regular file", "another kind of file", remedy))
+    except FileError:
+        raise
     except (OSError, ValueError) as cause:  # ValueError: a name with a zero byte
         raise unwritable(path, cause) from cause
 
