@@ -27,7 +27,6 @@ from .version import __version__
 __all__ = ["app", "main"]
 
 BAD_INPUT, NOT_CONVERGED = 2, 3
-STARTED = time.monotonic()
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
@@ -239,7 +238,7 @@ def run(
             strict=strict,
             resume=resume,
             accept_changes=accept_changes,
-            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - STARTED)),
+            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - interrupts.STARTED)),
             dump_problems=dump_problem or (),
         )
     if not quiet:
