@@ -78,6 +78,17 @@ def _simulation(method: str) -> Callable[..., Any]:
     return call
 
 
+def _enough(sim: tb.Simulation) -> bool:
+    """Whatever end and wall time were given."""
+    return sim.state.step >= 3
+
+
+def _run(stop: Any, **arguments: Any) -> None:
+    sim = tb.Simulation(_builder().build(), options=tb.StepOptions(dt=1e-3))
+    sim.run(stop=stop if stop is not None and not callable(stop) else _enough, progress=False, **arguments)
+    finite_state(sim.state)
+
+
 def _recorded(**arguments: Any) -> None:
     """A run with what `Save` takes, in place of the one before."""
     sim = tb.Simulation(_builder().build(), options=tb.StepOptions(dt=1e-3))
@@ -151,7 +162,7 @@ CALLS: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
     (tb.Trajectory, dict(path="no_such_run.h5")),
     (_simulation("save_checkpoint"), dict(path="state.h5")),
     (_simulation("load_checkpoint"), dict(path="no_such_state.h5", accept_changes=False)),
-    (_simulation("run"), dict(until=0.002, save=None, strict=False, resume=False, wall_time=10.0, dump_problems=())),
+    (_run, dict(until=0.002, save=None, strict=False, resume=False, wall_time=10.0, dump_problems=(), stop=_enough)),
     (_recorded, dict(path="run.h5", every=1, fields=("position",), bodies=("a", 1), precision="single")),
     (_read, dict(field="position", frame=0)),
     (

@@ -436,6 +436,12 @@ def table():
     yield from rows("run.save", lambda v: simulation().run(until=1, save=v), ("run.h5", 3), O, "Simulation.run.save")
     yield from rows("run.strict", lambda v: simulation().run(until=1, strict=v), (1, "yes"), O, "Simulation.run.strict")
     yield "run.resume", lambda: simulation().run(until=1, resume=True), O, ("needs save",)
+    yield from rows("run.stop", lambda v: simulation().run(until=1, stop=v), (3, "now"), O, "Simulation.run.stop")
+    yield from rows(
+        "run.dump_problems", lambda v: simulation().run(until=1, dump_problems=v), (3, 1.5, ["x"]), O, "dump_problems"
+    )
+    yield from rows("Trajectory", tb.Trajectory, (5, None, "", b"x"), FileError, "Trajectory.path: must be a file name")
+    yield from rows("Save.fields", lambda v: tb.Save(path="a.h5", fields=v), (1.0, "position", {3}), O, "Save.fields")
     for field in ("position", "velocity", "angular_velocity"):
         yield from rows(
             "set_state." + field,
