@@ -43,6 +43,7 @@ MOST = 100000
 MORE = tuple(os.environ.get("FAULT_OPTIONS", "").split())
 NEW = ("run", "scene.toml", "--out", "run.h5", "--contacts", "--threads", "1", "--quiet", *MORE)
 RESUME = (*NEW[:4], "--threads", "1", "--quiet", "--resume", *MORE)
+TWICE = ("twice",)
 shim = ctypes.CDLL(None)
 
 
@@ -76,7 +77,7 @@ def command(arguments, writing, kill, full):
     TrajectoryWriter.append_frame = reporting
     shim.fault_set(ctypes.c_long(kill), ctypes.c_long(full))
     try:
-        code = main(list(arguments))
+        code = twice() if arguments == TWICE else main(list(arguments))
         atexit._run_exitfuncs()
     except BaseException:
         traceback.print_exc()
@@ -84,6 +85,16 @@ def command(arguments, writing, kill, full):
     kinds = (ctypes.c_ubyte * MOST)()
     Path("../calls.json").write_text(json.dumps([NAMES[kind] for kind in kinds[: shim.fault_calls(kinds)]]))
     return code
+
+
+def twice():
+    """A program that runs one simulation in two parts into one file."""
+    scene = tb.load_scene("scene.toml")
+    sim = tb.Simulation(scene.model, options=tb.StepOptions(**scene.step), threads=1)
+    save = tb.Save(path="run.h5", every=scene.save_every, fields=tb.options.SAVE_FIELDS)
+    for until in (0.02, 0.04):
+        sim.run(until=until, save=save, progress=False)
+    return 0
 
 
 def calls():
@@ -129,6 +140,11 @@ def scenario_resume(fresh):
     return RESUME, reported
 
 
+def scenario_twice(fresh):
+    """A simulation that goes on in its own file."""
+    return TWICE, 0
+
+
 def scenario_go_on(fresh):
     """Going on after a clean end."""
     expect(in_child((*NEW, "--until", "0.02"))[0] == 0, "first half")
@@ -140,6 +156,7 @@ SCENARIOS = {
     "overwrite": scenario_overwrite,
     "resume": scenario_resume,
     "go_on": scenario_go_on,
+    "twice": scenario_twice,
 }
 
 

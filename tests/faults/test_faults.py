@@ -62,7 +62,7 @@ def test_killed_at_system_calls(shim, tmp_path, scenario):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", ["start", "overwrite", "resume", "go_on"])
+@pytest.mark.parametrize("scenario", ["start", "overwrite", "resume", "go_on", "twice"])
 def test_killed_at_every_system_call(shim, tmp_path, scenario):
     found = inject(shim, tmp_path, scenario, EVERY)
     assert found["bad"] == [] and found["points"] == sum(found["calls"].values())
