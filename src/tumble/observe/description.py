@@ -1,8 +1,9 @@
 """Everything that acts in a run, as named short texts: two runs are the same where all of them are.
 
 Arrays of more than a few numbers, long lists and functions are told by a hash. A function's is that of its code, its
-constants and default values, and of the values that it takes from around it. An object of another library or of the
-user is told by all it holds and by the code of its methods. What a function reaches through a module is not looked at.
+constants and default values, and of the values that it takes from around it. An object of a user's class is told by all
+it holds and by the code of its methods. Installed libraries, and what a function reaches through a module, are told by
+name.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 import inspect
 import json
 import sys
+import sysconfig
 import types
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,6 +32,7 @@ LONG = 64
 """Entries from which a list is told by a hash."""
 DEEP = 60
 """Things within things that are looked into."""
+LIBRARIES = tuple({str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "purelib", "platlib")})
 OURS = __name__.partition(".")[0]
 PLAIN = (type(None), bool, int, float, complex, str, bytes, Path)
 
@@ -45,8 +48,9 @@ class Change(NamedTuple):
 def describe(**parts: Any) -> Description:
     """The description of some values, say model, step and solver."""
     found: Description = {}
+    describer = _Describer(found)
     for name, part in parts.items():
-        _Describer(found).visit(name, part)
+        describer.visit(name, part)
     return found
 
 
@@ -71,8 +75,10 @@ def from_text(text: str | bytes) -> Description:
 
 
 class _Describer:
-    def __init__(self, found: Description, inside: tuple[int, ...] = ()) -> None:
+    def __init__(self, found: Description, inside: tuple[int, ...] = (), known: dict[int, str] | None = None) -> None:
         self._found, self._inside = found, inside
+        self._known: dict[int, str] = {} if known is None else known
+        """Functions and classes that were met already, by identity: each is looked into once"""
 
     def visit(self, name: str, value: Any) -> None:
         """Add a value, or its parts, under a name."""
@@ -87,7 +93,7 @@ class _Describer:
         elif id(value) in self._inside or len(self._inside) > DEEP:
             self._found[name] = "itself"
         else:
-            _Describer(self._found, (*self._inside, id(value)))._visit_parts(name, value)
+            _Describer(self._found, (*self._inside, id(value)), self._known)._visit_parts(name, value)
 
     def _visit_parts(self, name: str, value: Any) -> None:
         if isinstance(getattr(value, "py_func", None), types.FunctionType):  # compiled by Numba
@@ -95,18 +101,26 @@ class _Describer:
         if isinstance(value, types.MethodType):
             self.visit(name, value.__func__)
             self.visit(f"{name}.self", value.__self__)
-        elif isinstance(value, types.FunctionType):
-            self._found[name] = f"function {value.__qualname__} {self._digest(_function_parts(value))}"
+        elif isinstance(value, (types.FunctionType, type)):
+            if id(value) not in self._known:
+                self._known[id(value)] = self._code(value)
+            self._found[name] = self._known[id(value)]
         elif isinstance(value, types.CodeType):
             self._found[name] = self._digest(_code_parts(value))
-        elif isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
-            methods = _methods(value) if isinstance(value, type) else {}
-            kind = getattr(value, "__qualname__", value.__name__)
-            self._found[name] = f"{kind} {self._digest(methods)}" if methods else kind
+        elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType)):
+            self._found[name] = getattr(value, "__qualname__", value.__name__)
         elif isinstance(value, np.ndarray):
             self.visit(name, value.tolist())
         else:
             self._visit_entries(name, value)
+
+    def _code(self, value: types.FunctionType | type) -> str:
+        """A function or a class in one word, with the hash of what it does if that is the user's."""
+        kind = "function " if isinstance(value, types.FunctionType) else ""
+        if _is_installed(value.__module__):
+            return f"{kind}{value.__qualname__}"
+        parts = _function_parts(value) if kind else _methods(value)
+        return f"{kind}{value.__qualname__} {self._digest(parts)}" if parts else f"{kind}{value.__qualname__}"
 
     def _visit_entries(self, name: str, value: Any) -> None:
         entries = _entries(name, value)
@@ -123,7 +137,7 @@ class _Describer:
     def _digest(self, parts: Mapping[str, Any]) -> str:
         found: Description = {}
         for name, part in parts.items():
-            _Describer(found, self._inside).visit(name, part)
+            _Describer(found, self._inside, self._known).visit(name, part)
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 
 
@@ -155,15 +169,26 @@ def _held(value: Any) -> dict[str, Any]:
 
 
 def _methods(kind: type) -> dict[str, Any]:
-    """Functions of a class and those it comes from, by name, except ours, which the version tells."""
+    """Functions of a user's class and of those it comes from, by name."""
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        if base.__module__.partition(".")[0] not in (OURS, "builtins"):
+        if not _is_installed(base.__module__):
             for name, part in vars(base).items():
                 part = getattr(part, "fget", None) or getattr(part, "__func__", part)
                 if isinstance(part, types.FunctionType):
                     found[name] = part
     return found
+
+
+def _is_installed(module: str | None) -> bool:
+    """Whether a module is ours or a library's, told by version and name, and not the user's."""
+    found = sys.modules.get(module or "")
+    if (module or "").partition(".")[0] == OURS:
+        return True
+    if found is None or module == "__main__":  # scene files are not kept among the modules
+        return False
+    place = getattr(found, "__file__", None)
+    return place is None or str(Path(place).resolve()).startswith(LIBRARIES)
 
 
 def _array(array: np.ndarray) -> str:
