@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,8 @@ from ..problem.operators import ArticulatedOperator, MatrixOperator
 from ..problem.rolling import RollingProblem
 from .admm import factorise
 from .apgd import SolverAPGD
-from .base import Solution, Solver, checked_guess, checked_problem, stopping_rule
+from .barzilai_borwein import SolverBarzilaiBorwein
+from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_problem, stopping_rule
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
@@ -84,8 +84,9 @@ class SolverAuto:
     limit, each method has its own."""
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
-    iterations are those of `SolverAPGD`, which is tried alone first, and goes beyond the tolerance while iterations are
-    cheap, so that piles come to rest. Up to 200 contacts the others follow, unless max_iterations is given."""
+    iterations are those of `SolverAPGD`, which is tried first and goes beyond the tolerance while iterations are cheap,
+    so that piles come to rest; what it misses `SolverBarzilaiBorwein` tries. Up to 200 contacts the others follow,
+    unless max_iterations is given."""
 
     name: ClassVar[str] = "auto"
 
@@ -139,6 +140,9 @@ class SolverAuto:
                     if count and search.attempt(search.descent(count, min(search.tolerance, part * unit))).converged:
                         return 0, None
                     left -= count
+                if not (search.over or search.problem.is_rolling):
+                    search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
+                    left = 0
             left = search.descend(left, left, lambda: True)
             further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
             further = further and not search.problem.is_rolling
@@ -178,7 +182,7 @@ class SolverAuto:
         seconds = math.inf if cost is None else DEARER[law] * cost.solve
         out: list[Callable[[], Solver]] = []
         if seconds < TOO_DEAR:
-            if relaxed and find_spec("clarabel") is not None:
+            if relaxed:
                 out.append(lambda: SolverInteriorPoint(tolerance=tolerance))
             out.append(lambda: SolverNCPInteriorPoint(tolerance=tolerance))
             out.append(lambda: SolverSemismoothNewton(tolerance=tolerance, warm_up=0, max_iterations=30))
@@ -262,10 +266,12 @@ class _Search:
                 return 0
         return left
 
-    def descent(self, iterations: int, aim: float | None = None) -> SolverAPGD:
-        """So many iterations of APGD, to the tolerance or to an aim beyond it."""
+    def descent(
+        self, iterations: int, aim: float | None = None, method: type[AntiRelaxedSolver] = SolverAPGD
+    ) -> AntiRelaxedSolver:
+        """So many iterations of a first-order method, to the tolerance or to an aim beyond it."""
         tolerance = self.tolerance if aim is None else aim
-        return SolverAPGD(tolerance=tolerance, stop=self.stop, max_iterations=iterations)
+        return method(tolerance=tolerance, stop=self.stop, max_iterations=iterations)
 
     def _affordable(self) -> int:
         """First-order iterations that the time left allows, at the speed of the last ones."""
