@@ -298,6 +298,8 @@ class TrajectoryWriter:
 
     def _check_open(self) -> None:
         if not self._leave.alive:
+            if self._background is not None:
+                self._background.wait()  # it tells why the file is closed: the disk was full
             remedy = "Use TrajectoryWriter.reopen."
             raise FileError(message(str(self.path), "a closed trajectory takes no frame", "append_frame", remedy))
 
