@@ -146,7 +146,7 @@ SCENES = {
     "gear in a cup": gear_in_a_cup,
     "brick in a channel": brick_in_a_channel,
     "ring in a bowl": lambda: in_a_bowl(solids.ring(0.02, 0.03, 0.02)),
-    "bowl in a bowl": lambda: in_a_bowl(solids.bowl(0.09, 0.012, 0.045), 0.002),
+    "bowl in a bowl": lambda: in_a_bowl(solids.bowl(0.09, 0.012, 0.035), 0.002),
 }
 
 

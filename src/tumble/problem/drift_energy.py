@@ -35,6 +35,8 @@ side: slides along and turns about axes of the unmoved frame."""
 
 STRAIN = 0.1
 """A drift that changes the kinetic energy by more than this part is too long for the motion."""
+LEFT = 0.01
+"""And one after which more than this part could not be given back."""
 
 
 class DriftEnergy:
@@ -83,14 +85,16 @@ class DriftEnergy:
         swings with it. Returns what is owed now, and whether the step h was too long for the motion. Rest is what
         gravity gives in a step, and travels of `least` [m].
         """
-        m, before, owed = self._model, self.of(orientation, velocity), owed.copy()
+        m, before, old, owed = self._model, self.of(orientation, velocity), owed, owed.copy()
         kept = self._kept & (freedoms > np.diff(self._twist_start))
         rest = self._fall * h * h + 0.5 * self._mass * (least / h) ** 2
         self._backend.keep_energy(
             self._start, self._body, kept, self._twist_start, self._twist, m.body_mass, m.body_inertia, position,
             orientation, wanted, rest, owed, velocity, self._inner, self._common,
         )  # fmt: skip
-        return owed, bool(np.any(self._kept & (np.abs(before - wanted) > STRAIN * (wanted + rest))))
+        strained = np.abs(before - wanted) > STRAIN * (wanted + rest)
+        strained |= np.abs(owed) > np.abs(old) + LEFT * (wanted + rest)
+        return owed, bool(np.any(self._kept & strained))
 
 
 def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -> np.ndarray:

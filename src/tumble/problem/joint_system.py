@@ -1,4 +1,5 @@
-"""The equality rows of the joints at one pose: their Jacobians and the factor of S = G^T M^-1 G + E."""
+"""Rows of the joints that are solved for exactly: which they are, and at one pose their Jacobians and the factor of
+S = G^T M^-1 G + E."""
 
 from __future__ import annotations
 
@@ -6,12 +7,47 @@ from types import ModuleType
 
 import numpy as np
 
-from ..enums import BodyKind
+from ..backends.base import ClosingWork
+from ..enums import BodyKind, RowRole
 from ..scene.joint_model import JointModel
 from ..scene.model import Model
-from .elimination import Pattern
+from .elimination import Pattern, row_bodies
 
-__all__ = ["JointSystem"]
+__all__ = ["JointSystem", "RowSet"]
+
+
+class RowSet:
+    """Some rows in the order of elimination, with a system at the pose of the kick and one at the end of the step."""
+
+    def __init__(self, model: Model, backend: ModuleType, rows: np.ndarray, movable: np.ndarray) -> None:
+        j, self._model, self._backend = model.joints, model, backend
+        bodies = row_bodies(j.row_coord, j.coord_frame, j.frame_body)
+        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable)
+        self.rows = rows[self.pattern.order]
+        """Numbers of the rows"""
+        self.body = np.ascontiguousarray(bodies[self.rows])
+        self.coord = np.ascontiguousarray(j.row_coord[self.rows])
+        self.weight = np.ascontiguousarray(j.row_weight[self.rows])
+        role, n = j.row_role[self.rows], len(rows)
+        self.rigid, self.speed, self.spring = role == RowRole.RIGID, role == RowRole.SPEED, role == RowRole.SPRING
+        self.motor = j.row_motor[self.rows]
+        self.closing = ClosingWork(
+            *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6))
+        )
+        self.kick = JointSystem(model, backend, self.pattern, self.rows, self.body)
+        self._end: JointSystem | None = None
+
+    @property
+    def end(self) -> JointSystem:
+        """The rows at the end of the step."""
+        if self._end is None:
+            self._end = JointSystem(self._model, self._backend, self.pattern, self.rows, self.body)
+        return self._end
+
+    def in_clusters(self, some: np.ndarray) -> np.ndarray:
+        """(clusters,) how many of `some` rows (rows,) each cluster has."""
+        total = np.concatenate([[0], np.cumsum(some)])
+        return np.diff(total[self.pattern.cluster])
 
 
 class JointSystem:
@@ -81,6 +117,12 @@ class JointSystem:
         """y = S^+ y."""
         p = self._pattern
         self._backend.solve_joints(p.cluster, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
+
+    def stopping(self, velocity: np.ndarray) -> np.ndarray:
+        """Impulses (rows,) after which velocities (n, 6) have no speed across the rows without compliance."""
+        y = np.where(self.compliance == 0.0, -self.speeds(velocity), 0.0)
+        self.solve(y)
+        return y
 
     def forward(self, y: np.ndarray) -> None:
         """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""

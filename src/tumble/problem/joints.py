@@ -15,7 +15,6 @@ import numpy as np
 from .. import checks
 from ..backends.base import (
     ArticulatedArrays,
-    ClosingWork,
     ContactArrays,
     EqualityArrays,
     FrameArrays,
@@ -28,8 +27,8 @@ from ..scene import rotation
 from ..scene.joint_model import Target
 from ..scene.model import Model, State
 from .drift_energy import DriftEnergy, common_motions, locked_twists, resisted_twists
-from .elimination import Pattern, row_bodies
-from .joint_system import JointSystem
+from .elimination import row_bodies
+from .joint_system import JointSystem, RowSet
 
 __all__ = ["Joints"]
 
@@ -58,19 +57,20 @@ class Joints:
             (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1)
         )
         bodies = row_bodies(j.row_coord, j.coord_frame, j.frame_body)
-        equality, self._bounded = j.equality_rows, j.bounded_rows
-        self._pattern = p = Pattern.of(bodies[equality], j.row_element[equality], movable)
-        self.equality = equality[p.order]
+        self._bounded = j.bounded_rows
+        self._exact = RowSet(model, backend, j.equality_rows, movable)
+        self._pattern = p = self._exact.pattern
+        self.equality, self._body = self._exact.rows, self._exact.body
         """Equality rows in the order of elimination"""
-        self._body = np.ascontiguousarray(bodies[self.equality])
+        self._movable = movable
+        self._stops: RowSet | None = None
         self._all_bounded_body = np.ascontiguousarray(bodies[self._bounded])
         n, c = len(self.equality), j.coord_count
         self._value, self._second = np.zeros(c), np.zeros(c)
         self._coord_jacobian = np.zeros((c, 12))
         self._trial_jacobian = np.zeros((c, 12))
-        self.system = JointSystem(model, backend, p, self.equality, self._body)
+        self.system = self._exact.kick
         """The equality rows at the pose of the kick"""
-        self._ends: JointSystem | None = None
         self._bias, self._reaction = np.zeros(n), np.zeros(n)
         self._kick_value = np.zeros(c)
         self.impulse = np.zeros(self.count)
@@ -80,7 +80,7 @@ class Joints:
         those at the end of the step before, at the same pose"""
         self._symmetric, self._left = False, np.zeros(n)
         self._angles = np.flatnonzero(j.coord_kind == ANGLE)
-        self._rigid = j.row_role[self.equality] == RowRole.RIGID
+        self._rigid = self._exact.rigid
         self._trial_position = model.initial.position.copy()
         self._trial_orientation = model.initial.orientation.copy()
         cluster_bodies = [np.flatnonzero(p.cluster_of == k) for k in range(len(p.cluster) - 1)]
@@ -91,11 +91,6 @@ class Joints:
         self._frames = FrameArrays(
             j.frame_body, j.frame_position, j.frame_orientation, j.coord_kind, j.coord_frame, j.coord_axis
         )
-        self._equality_coord = np.ascontiguousarray(j.row_coord[self.equality])
-        self._equality_weight = np.ascontiguousarray(j.row_weight[self.equality])
-        self._closing = ClosingWork(
-            *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6))
-        )
         clusters = len(p.cluster) - 1
         self._small, self._found = np.zeros((clusters, 6, 7)), np.zeros((clusters, 4))
         self._targets = np.zeros(len(j.motors))
@@ -105,11 +100,11 @@ class Joints:
         self.functions: dict[int, Target] = {}
         """Functions of time set during a run in place of a motor's target"""
         sizes = model.body_size[touched]
-        size = max(np.abs(j.frame_position).max(initial=0.0), sizes[np.isfinite(sizes)].max(initial=0.0))
+        moved = p.cluster_of[j.frame_body.ravel()] >= 0  # the ground is not as large as it is far
+        size = max(np.abs(j.frame_position[moved]).max(initial=0.0), sizes[np.isfinite(sizes)].max(initial=0.0))
         self.size = float(size) if size > 0.0 else 1.0
         """Size of the largest jointed body [m], the scale of what counts as closed"""
-        role = j.row_role[self.equality]
-        self._soft_rows, self._speed_rows = role == RowRole.SPRING, role == RowRole.SPEED
+        self._soft_rows, self._speed_rows = self._exact.spring, self._exact.speed
         self._two = np.flatnonzero(j.row_coord[:, 1] >= 0)
         self._driven = np.flatnonzero(
             (j.row_motor >= 0) & (j.row_role != RowRole.SPEED) & (j.row_role != RowRole.BOUNDED_SPEED)
@@ -143,7 +138,14 @@ class Joints:
         self.energy = self._drift_energy()
         free = np.concatenate([[0], np.cumsum((~model.body_locked[self._cluster_body]).sum(axis=1))])
         self._freedoms = np.diff(free[self._cluster_body_start])
-        self._rigid_rows = np.array([self._rigid[a:b].sum() for a, b in pairwise(p.cluster)], int)
+        held = np.isin(j.row_element, j.row_element[j.row_role == RowRole.RIGID])
+        self._stop_rows = np.flatnonzero(held & ((j.row_role == RowRole.LOWER) | (j.row_role == RowRole.UPPER)))
+        """Limits of joints that hold something rigidly besides"""
+        self._tiny = np.where(j.coord_kind[j.row_coord[self._bounded, 0]] == ANGLE, CLOSED, CLOSED * self.size)
+        self._start_violation, self._dt = np.zeros(self.count), 0.0
+        self._inertia_at_kick = self._inverse_inertia
+        self._pressed = np.zeros(0, np.int64)
+        """Limits that are stood on throughout the step"""
 
     def _drift_energy(self) -> DriftEnergy:
         """Kept where nothing is driven: by motors, or joints to bodies of prescribed motion."""
@@ -209,10 +211,12 @@ class Joints:
         value = self._coordinates(kick.position, kick.orientation, ahead, self._coord_jacobian)
         self._kick_value = value
         self.system.assemble(self._coord_jacobian, inverse_inertia)
+        self._dt, self._inertia_at_kick = h, inverse_inertia
         if not again:
             now = state.time + (0.0 if theta is None else (1.0 - theta) * h)
             self._set_targets(state, h, now, value, kick.before, controllers)
         g = self._violation(value)
+        self._start_violation = g if theta is None or not len(state.coordinate) else self._violation(state.coordinate)
         self._set_equalities(g[self.equality], h, theta, kick.before)
         self.system.factor()
         self.impulse[:] = 0.0
@@ -446,36 +450,82 @@ class Joints:
     def project(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> float:
         """Change the new velocity (n, 6) so that the rigid rows hold exactly after the drift for `rest`; returns the
         motors' work in it [J]. Along M^-1 G of the kick, as SHAKE does: the change belongs to the impulses."""
-        motor = self.model.row_motor[self.equality] >= 0
+        motor = self._exact.motor >= 0
         speed = self.system.speeds(velocity) if motor.any() else 0.0
-        self._close(kick, velocity, rest, poses, np.iinfo(np.int64).max)
-        self.impulse[self.equality] += self._closing.y
+        before, self._pressed = velocity[self.bodies], self._stood_on()
+        while True:
+            rows = self._rows_at_kick()
+            self._close(rows, kick, velocity, rest, poses, np.iinfo(np.int64).max)
+            y = np.zeros(self.count)
+            y[rows.rows] = rows.closing.y
+            pulled = self.impulse[self._pressed] + y[self._pressed] < 0.0
+            if not pulled.any():
+                break
+            velocity[self.bodies] = before
+            self._pressed = self._pressed[~pulled]
+        self.impulse += y
         if not motor.any():
             return 0.0
-        return float((0.5 * self._closing.y * (speed + self.system.speeds(velocity)))[motor].sum())
+        return float((0.5 * y[self.equality] * (speed + self.system.speeds(velocity)))[motor].sum())
 
     def _close(
-        self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple], rounds: int
+        self,
+        rows: RowSet,
+        kick: KickedArrays,
+        velocity: np.ndarray,
+        rest: float,
+        poses: dict[int, tuple],
+        rounds: int,
     ) -> None:
-        p, s = self._pattern, self.system
+        """Close the rigid rows of a set, and limits that are pressed: those that were passed, to a little less."""
+        p, s, wanted = rows.pattern, rows.kick, self._wanted()
+        closed = rows.rigid
+        if self._pressed.size and rows is self._stops:
+            closed, wanted = closed | np.isin(rows.rows, self._pressed), wanted.copy()
+            passed = np.minimum(self._start_violation[self._pressed], 0.0)
+            wanted[self._pressed] += max(0.0, 1.0 - LIMIT_RECOVERY * self._dt) * passed
         fixed = self._unmoved
         self._trial_position[fixed] = kick.position[fixed] + rest * velocity[fixed, :3]
         self._trial_orientation[fixed] = rotation.turned(kick.orientation[fixed], rest * velocity[fixed, 3:])
         for body, (position, orientation) in poses.items():
             self._trial_position[body], self._trial_orientation[body] = position, orientation
-        rows = EqualityArrays(
-            p.cluster, self._cluster_body_start, self._cluster_body, self._body, s.weighted, p.l_start, s.l_row,
-            s.l_value, s.inverse_pivot, self._equality_coord, self._equality_weight,
-            self._wanted()[self.equality], self._rigid,
+        arrays = EqualityArrays(
+            p.cluster, self._cluster_body_start, self._cluster_body, rows.body, s.weighted, p.l_start, s.l_row,
+            s.l_value, s.inverse_pivot, rows.coord, rows.weight, wanted[rows.rows], closed,
         )  # fmt: skip
         self._backend.close_joints(
-            rest, PROJECTED * self.size, rounds, rows, self._frames, kick, self._kick_value, self._coord_jacobian,
-            velocity, self._trial_position, self._trial_orientation, self._closing, self._small, self._found,
+            rest, PROJECTED * self.size, rounds, arrays, self._frames, kick, self._kick_value, self._coord_jacobian,
+            velocity, self._trial_position, self._trial_orientation, rows.closing, self._small, self._found,
         )  # fmt: skip
         worst = int(np.argmax(self._found[:, 0])) if len(self._found) else -1
         self.drift = float(self._found[worst, 0]) if worst >= 0 else 0.0
         self.drift_before = float(self._found[:, 1].max(initial=0.0))
-        self._worst = int(self._found[worst, 2]) if worst >= 0 else 0
+        self._worst = int(rows.rows[int(self._found[worst, 2])]) if worst >= 0 else 0
+
+    def _stood_on(self) -> np.ndarray:
+        """Limits that are reached or passed at the kick, as numbers of rows."""
+        if not self._stop_rows.size:
+            return self._stop_rows
+        near = self._limit & self._kept & (self._limit_gap <= self._tiny)
+        near[self._kept] &= self.bound != NO_IMPULSE
+        return np.intersect1d(self._bounded[near], self._stop_rows)
+
+    def _rows_at_kick(self) -> RowSet:
+        """The rows to be closed: with the limits that are pressed, unless they depend on the others."""
+        if self._pressed.size:
+            if self._stops is None:
+                rows = np.concatenate([self._model.joints.equality_rows, self._stop_rows])
+                self._stops = RowSet(self._model, self._backend, rows, self._movable)
+            s = self._stops
+            own = np.full(self.count, HUGE)
+            own[self.equality], own[self._pressed] = self.system.compliance, 0.0
+            s.kick.assemble(self._coord_jacobian, self._inertia_at_kick)
+            s.kick.compliance[:] = own[s.rows]
+            s.kick.factor()
+            if s.kick.dropped == self.system.dropped:
+                return s
+            self._pressed = np.zeros(0, np.int64)
+        return self._exact
 
     def open(self, state: State) -> bool:
         """Whether the projection has left joints open that were closed before and do not contradict each other."""
@@ -495,28 +545,23 @@ class Joints:
         )
         return self._inverse_inertia
 
-    def _at_end(self, state: State, held: np.ndarray) -> JointSystem:
-        """The equality rows at the state's own pose, with only those that are `held` (equalities,) in its factor."""
-        system = self._end_system()
+    def _at_end(self, state: State, rows: RowSet, held: np.ndarray) -> JointSystem:
+        """Rows at the state's own pose, with only those that are `held` (rows,) in its factor."""
+        system = rows.end
         self._coordinates(state.position, state.orientation, state.coordinate, self._trial_jacobian)
         system.assemble(self._trial_jacobian, self.inverse_inertia(state))
         system.compliance[:] = np.where(held, 0.0, HUGE)
         system.factor()
         return system
 
-    def _end_system(self) -> JointSystem:
-        if self._ends is None:
-            self._ends = JointSystem(self._model, self._backend, self._pattern, self.equality, self._body)
-        return self._ends
-
     def begin(self, state: State) -> JointSystem:
         """The rows along which a step of Moreau's integrator is kicked at its start."""
-        return self._at_end(state, self._rigid | self._speed_rows)  # without a change of driven speeds
+        return self._at_end(state, self._exact, self._rigid | self._speed_rows)  # without a change of driven speeds
 
     def miss(self, kick: KickedArrays, velocity: np.ndarray, rest: float, poses: dict[int, tuple]) -> np.ndarray:
         """g (equalities,) of the rigid rows after a drift for `rest`; `self.drift` is the largest."""
-        self._close(kick, velocity, rest, poses, 1)
-        return self._closing.g.copy()
+        self._close(self._exact, kick, velocity, rest, poses, 1)
+        return self._exact.closing.g.copy()
 
     def hold(self, state: State, velocity: np.ndarray, h: float, wanted: np.ndarray) -> tuple[float, float]:
         """Change velocities (n, 6) at the end of a step so that rigid rows and driven speeds hold, and clusters whose
@@ -524,37 +569,53 @@ class Joints:
 
         The time and coordinates of the state must still be those of the step's start.
         """
-        start, held = state.coordinate, self._rigid | self._speed_rows
-        system = self._at_end(state, held)
+        rows = self._stops if self._pressed.size else self._exact
+        start, exact = state.coordinate, rows.rigid | rows.speed
+        system = self._at_end(state, rows, exact | np.isin(rows.rows, self._pressed))
         ahead = self.predicted(start, velocity, h, self._trial_jacobian)
         value = self._coordinates(state.position, state.orientation, ahead, self._trial_jacobian)
         before, speed = self.energy.of(state.orientation, velocity), system.speeds(velocity)
-        y = speed.copy()
-        motor = self.model.row_motor[self.equality]
-        for row in np.flatnonzero(held & (motor >= 0)):
-            k = int(motor[row])
-            c = self.model.row_coord[self.equality[row], 0]
-            if self._speed_rows[row]:
-                y[row] -= self._targets[k]
+        wrong = speed.copy()
+        for row in np.flatnonzero(exact & (rows.motor >= 0)):
+            k, c = int(rows.motor[row]), rows.coord[row, 0]
+            if rows.speed[row]:
+                wrong[row] -= self._targets[k]
             elif k in self._told or not np.isnan(state.target[k]):
-                y[row] -= (value[c] - start[c]) / h  # nobody knows its derivative
+                wrong[row] -= (value[c] - start[c]) / h  # nobody knows its derivative
             else:
-                y[row] -= self._target_speed(k, state.time + h)
-        y = np.where(held, -y, 0.0)
-        system.solve(y)
+                wrong[row] -= self._target_speed(k, state.time + h)
+        while True:
+            held = exact | np.isin(rows.rows, self._pressed)
+            y = np.where(held, -wrong, 0.0)
+            system.solve(y)
+            pulled = held & ~exact & (y < 0.0)
+            if not pulled.any():
+                break
+            self._pressed = np.setdiff1d(self._pressed, rows.rows[pulled])  # it leaves its stop
+            system = self._at_end(state, rows, exact | np.isin(rows.rows, self._pressed))
         system.push(y, velocity)
-        self._left = y
+        by_row = np.zeros(self.count)
+        by_row[rows.rows] = y
+        self._left = by_row[self.equality]
+        self.impulse[self._pressed] += by_row[self._pressed]
         if self._symmetric:
-            self.end_impulse[self.equality] += y
+            self.end_impulse[self.equality] += self._left
         self._owed, self.strained = state.energy_owed, False
         if self.drift <= CLOSED * self.size and not self.fighting:
-            freedoms = self._freedoms - self._rigid_rows + system.dropped_in
+            stiff = rows.in_clusters(rows.rigid | np.isin(rows.rows, self._pressed))
             self._owed, self.strained = self.energy.keep(
-                state.position, state.orientation, velocity, wanted, state.energy_owed, freedoms, h, CLOSED * self.size
+                state.position,
+                state.orientation,
+                velocity,
+                wanted,
+                state.energy_owed,
+                self._freedoms - stiff + system.dropped_in,
+                h,
+                CLOSED * self.size,
             )
         gained = self.energy.of(state.orientation, velocity) - before
         by_motors = 0.5 * y * (speed + system.speeds(velocity))
-        return float(gained.sum()), float(by_motors[motor >= 0].sum())
+        return float(gained.sum()), float(by_motors[rows.motor >= 0].sum())
 
     def _target_speed(self, motor: int, time: float) -> float:
         """Speed of a motor's target, by differences where it is a function."""
@@ -605,6 +666,18 @@ class Joints:
                     by_motors += float(impulse[is_motor] @ speed[is_motor])
         return total, by_motors
 
+    def recovered(self, before: np.ndarray, after: np.ndarray) -> float:
+        """What of that work pushed joints back from beyond their limits, with velocities (n, 6) [J]."""
+        if not len(self.active):
+            return 0.0
+        body, jacobian = self._bounded_arrays[:2]
+        old, new = np.zeros(len(body)), np.zeros(len(body))
+        self._backend.row_speeds(body, jacobian, before, old)
+        self._backend.row_speeds(body, jacobian, after, new)
+        y = self.impulse[self.active]
+        given = np.clip(0.5 * y * (old + new), 0.0, np.maximum(y * new, 0.0))
+        return float(given[(self._limit & (self._limit_gap < 0.0))[self._kept]].sum())
+
     def ideal_work(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """(clusters,) work of the rigid rows that nothing drives in the kick, with velocities (n, 6) [J]."""
         speed = self.system.speeds(0.5 * (before + after))
@@ -613,7 +686,7 @@ class Joints:
 
     def worst_joint(self) -> str:
         """Name of the joint that is open most after the last projection."""
-        return self.model.names[int(self.model.row_element[self.equality[self._worst]])]
+        return self.model.names[int(self.model.row_element[self._worst])]
 
     # ------------------------------------------------------------------ forces
 
@@ -674,7 +747,7 @@ class Joints:
 
     def close_at_end(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """The same at the end of a step, with its targets."""
-        return self._newton(state, self._end_system(), self._trial_jacobian)
+        return self._newton(state, self._exact.end, self._trial_jacobian)
 
     def _newton(self, state: State, system: JointSystem, jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         g = self._violation(self.coordinates(state, jacobian))

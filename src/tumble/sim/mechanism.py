@@ -23,7 +23,9 @@ class Reaction:
     """What the joints did at the kick."""
 
     work: float
-    """Of all joints [J]"""
+    """Of all joints [J], but for what was `recovered`"""
+    recovered: float
+    """By pushing joints back from beyond their limits [J]"""
     by_motors: float
     crossed: float
     """Work that external impulses seem to do through the velocity that the projection adds [J]: the joints, which react
@@ -52,13 +54,14 @@ def react(
     np.add(work.free, change, out=work.velocity)
     along, before = work.velocity[body], joints.energy.of(kick.orientation, work.velocity)
     done, by_motors = joints.work_done(work.before, work.velocity)
+    recovered = joints.recovered(work.before, work.velocity)
     by_motors += joints.project(kick, work.velocity, rest, work.next_pose)
     after = joints.energy.of(kick.orientation, work.velocity)
     np.subtract(work.velocity, work.free, out=change)
     added = work.velocity[body] - along
     crossed = 0.5 * h * float(np.sum(work.force[body] * added[:, :3]) + np.sum(work.torque[body] * added[:, 3:]))
     wanted = before if start is None else start + after - joints.ideal_work(work.before, work.velocity)
-    return Reaction(done + float((after - before).sum()), by_motors, crossed, wanted)
+    return Reaction(done + float((after - before).sum()) - recovered, recovered, by_motors, crossed, wanted)
 
 
 def hold_joints(model: Model, state: State, work: Workspace, h: float, wanted: np.ndarray) -> tuple[float, float]:

@@ -106,7 +106,9 @@ def enter_middle(
         new = old.copy()
         start.push(entry, new)
         kicked(model, state, joints.bodies, (new - old)[joints.bodies], m.velocity, m.start_spin)
-    m.energy = joints.energy.of(state.orientation, old) - joints.energy.of(kick.orientation, kick.before)
+    along = old.copy()  # what a state from outside has across its joints, ideal ones take
+    start.push(start.stopping(old), along)
+    m.energy = joints.energy.of(state.orientation, along) - joints.energy.of(kick.orientation, kick.before)
     joints.end_impulse[joints.equality] = entry
     new = old.copy()
     start.push(entry, new)

@@ -228,6 +228,7 @@ def step(
                 state.position, state.orientation, state.velocity, state.spin = kept
                 return None
             work_joints = entry + reaction.work + left
+            work_recovery += reaction.recovered
             work_motors = reaction.by_motors + by_motors
             work_external -= reaction.crossed
         state.memory = work.rows.remember(contacts, impulse, stretch)

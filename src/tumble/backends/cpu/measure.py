@@ -199,13 +199,14 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
 @loop
 def contact_work(count, x, after, before, gap, compliance, h):
     """Works of the normal and of all other impulses over a step, with relative velocities before and after, and what of
-    the normal work pushed overlaps of rigid contacts apart, at up to -gap / h [J]."""
+    the normal work pushed overlaps of rigid contacts apart, at up to -gap / h: nothing where a contact takes more than
+    it gives [J]."""
     normal, friction, recovery = 0.0, 0.0, 0.0
     for c in range(count):
-        normal += 0.5 * x[0, c] * (after[0, c] + before[0, c])
+        own = 0.5 * x[0, c] * (after[0, c] + before[0, c])
+        normal += own
         if gap[c] < 0.0 and x[0, c] > 0.0 and not (compliance.shape[1] > 0 and compliance[0, c] > 0.0):
-            most = -gap[c] / h
-            recovery += 0.5 * x[0, c] * (min(max(after[0, c], 0.0), most) + min(max(before[0, c], 0.0), most))
+            recovery += max(0.0, min(own, x[0, c] * min(after[0, c], -gap[c] / h)))
         for k in range(1, x.shape[0]):
             friction += 0.5 * x[k, c] * (after[k, c] + before[k, c])
     return normal - recovery, friction, recovery
