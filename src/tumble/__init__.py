@@ -8,10 +8,14 @@ sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))
 print(sim.run(until=1.0).summary())
 """
 
+import warnings
+
+from .errors import warning_line
 from .interrupts import listen, started_as_command
 
 if started_as_command():
     listen()  # before anything that takes time is imported
+    warnings.formatwarning = warning_line  # the kernel cache may have something to say
 
 from . import errors, solvers
 from .enums import BodyKind, Law, Status

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import OptionsError, SceneError, TumbleError, message
+from .errors import FileError, OptionsError, SceneError, TumbleError, message
 
 QUATERNION_TOLERANCE = 1e-6
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -61,14 +62,24 @@ def number(
     return out
 
 
-def integer(where: str, value: Any, *, at_least: int, remedy: str = "", error: type[TumbleError] = OptionsError) -> int:
-    """A whole number with a lower bound, of 64 bits."""
+def integer(
+    where: str,
+    value: Any,
+    *,
+    at_least: int,
+    at_most: int = LARGEST_INTEGER,
+    remedy: str = "",
+    error: type[TumbleError] = OptionsError,
+) -> int:
+    """A whole number within bounds, of 64 bits."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise error(message(where, "must be a whole number", short(value), remedy or "Give an integer."))
     if value < at_least:
         raise error(message(where, f"must be >= {at_least}", short(value), remedy or f"Give at least {at_least}."))
     if value > LARGEST_INTEGER:
         raise error(message(where, "must be below 2^63", short(value), remedy or "Give a smaller number."))
+    if value > at_most:
+        raise error(message(where, f"must be <= {at_most}", short(value), remedy or f"Give at most {at_most}."))
     return int(value)
 
 
@@ -184,6 +195,13 @@ def dimensions(value: Any) -> int:
 def seed(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> int:
     """A seed of random numbers."""
     return integer(where, value, at_least=0, remedy="Give a whole number, 0 or above.", error=error)
+
+
+def file_name(where: str, value: Any, example: str, *, error: type[TumbleError] = FileError) -> Path:
+    """A text or path that names a file."""
+    if not isinstance(value, (str, Path)) or not str(value):
+        raise error(message(where, "must be a file name", short(value), f"For example '{example}'."))
+    return Path(value)
 
 
 def _is_real(value: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
 import sys
 import time
 import warnings
@@ -20,13 +21,12 @@ from typing import Annotated, Any
 import typer
 
 from . import checks, interrupts
-from .errors import ExpectationError, FileError, OptionsError, SceneError, TumbleError, TumbleWarning, message
+from .errors import ExpectationError, FileError, OptionsError, SceneError, TumbleError, message, warning_line
 from .version import __version__
 
 __all__ = ["app", "main"]
 
 BAD_INPUT, NOT_CONVERGED = 2, 3
-STARTED = time.monotonic()
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
@@ -41,16 +41,16 @@ def _whole(text: str) -> int:
 def _duration(text: str) -> float:
     """Seconds of 2h, 90m, 3600s, 3600, 30:00 or 1:30:00."""
     units = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+    number, colon, rest = text.partition(":")
+    parts = [number, *rest.split(":")] if colon else [text[:-1] if text[-1:] in units else text]
+    unit = 1.0 if colon else units.get(text[-1:], 1.0)
     try:
-        if ":" in text:
-            seconds = 0.0
-            for part in text.split(":"):
-                seconds = 60.0 * seconds + float(part)
-        else:
-            seconds = float(text.rstrip("dhms")) * units.get(text[-1:], 1.0)
+        seconds = unit * sum(float(part) * 60.0**k for k, part in enumerate(reversed(parts)))
+        if not 0.0 < seconds <= checks.LARGEST or len(parts) > 3:
+            raise ValueError
     except ValueError:
-        raise typer.BadParameter(f"must be a time such as 2h, 90m or 1:30:00 (got '{text}').") from None
-    return checks.number("--wall-time", seconds, above=0.0, unit="s")
+        raise typer.BadParameter(f"must be a time above 0, such as 2h, 90m or 1:30:00 (got '{text}').") from None
+    return seconds
 
 
 def _parsed(text: str, kind: type, words: str) -> Any:
@@ -81,9 +81,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            return int(
-                command.main(args=None if argv is None else list(argv), prog_name="tumble", standalone_mode=False) or 0
-            )
+            given = None if argv is None else list(argv)
+            code = int(command.main(args=given, prog_name="tumble", standalone_mode=False) or 0)
+            sys.stdout.flush()
+            return code
     except USAGE_ERROR as mistake:
         text = mistake.format_message().strip()
         return _fail(text + ("" if text.endswith((".", "?")) else ".") + " Try 'tumble --help'.", BAD_INPUT)
@@ -95,6 +96,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except interrupts.Interrupted as stop:
         print(f"tumble: interrupted{stop}", file=sys.stderr)
         return stop.exit_code
+    except OSError as cause:
+        if cause.errno is None or cause.filename is not None:  # of a file; those are told where they are met
+            raise
+        _give_up_output()
+        remedy = "Check where it goes; the files of a run are not at fault."
+        return _fail(message("output", "must be writable", cause.strerror, remedy), BAD_INPUT)
 
 
 @app.callback(invoke_without_command=True)
@@ -231,7 +238,7 @@ def run(
             strict=strict,
             resume=resume,
             accept_changes=accept_changes,
-            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - STARTED)),
+            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - interrupts.STARTED)),
             dump_problems=dump_problem or (),
         )
     if not quiet:
@@ -265,6 +272,9 @@ def solve(
     solvers = make_solvers(default_solver() if solver is None else solver, options)
     if out is not None and not path.is_dir() and _is_input(out, path):
         raise FileError(message(f"--out {out}", "must be another file than the problem", out, "Say 'impulses.npy'."))
+    if out is not None and not path.is_dir() and out.suffix != ".npy":
+        remedy = f"They will be a NumPy array; write '{out.with_suffix('.npy').name}'." if out.name else "Name a file."
+        raise OptionsError(message("--out", "must end in .npy", f"'{out}'", remedy))
     if unique_forces and path.is_dir():
         raise OptionsError(message("--unique-forces", "is for one problem", path, "Give a file."))
     with interrupts.saying(str):
@@ -377,6 +387,7 @@ def _solve_one(
     """One problem, one solver; returns whether the tolerance was reached, and the unique forces where wanted."""
     import numpy as np
 
+    from .files import replacing
     from .laboratory import find_unique_forces, solve_file
 
     if len(solvers) > 1:
@@ -388,11 +399,8 @@ def _solve_one(
         found = find_unique_forces(stored, solution, row)
         done, impulse = done and found.converged, found.impulse
     if out is not None:
-        try:
-            with out.open("wb") as file:
-                np.save(file, stored.impulses(impulse))
-        except OSError as cause:
-            raise FileError(message(str(out), "must be writable", cause, "Check the folder.")) from cause
+        with replacing(out) as temporary, temporary.open("wb") as file:
+            np.save(file, stored.impulses(impulse))
     if as_json:
         print(json.dumps(_plain(row)))
     else:
@@ -444,7 +452,7 @@ def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int 
 
     with Trajectory(path) as old:
         old.check_appendable()
-        plan, began = old.plan, json.loads(old.attributes.get("options", "{}"))
+        plan, began = old.plan, old.options
     chosen = tuple(plan.bodies.tolist()) if len(plan.bodies) < len(old.model.body_kind) else None
     stored = {
         "fields": plan.fields,
@@ -452,7 +460,12 @@ def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int 
         "precision": "single" if plan.single else "double",
         "compress": plan.compress,
     }
-    asked = {"bodies": save["bodies"], "precision": save["precision"] == "single", "compress": save["compress"]}
+    asked = {
+        "fields": "contacts" in save["fields"],
+        "bodies": save["bodies"],
+        "precision": save["precision"] == "single",
+        "compress": save["compress"],
+    }
     for name, given in asked.items():
         if given and save[name] != stored[name]:
             remedy = "Leave the option out, or start anew without --resume."
@@ -593,8 +606,13 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *,
 
 
 def _show_warning(text: Any, category: type[Warning], *where: Any) -> None:
-    name = "warning" if issubclass(category, TumbleWarning) else category.__name__
-    print(f"tumble: {name}: {text}", file=sys.stderr)
+    print(warning_line(text, category), end="", file=sys.stderr)
+
+
+def _give_up_output() -> None:
+    """What was printed and cannot be written is dropped, or Python would try again in leaving."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(text: str, code: int) -> int:

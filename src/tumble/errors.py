@@ -57,6 +57,12 @@ class TumbleWarning(UserWarning):
     """Something the user should know about, while the run goes on."""
 
 
+def warning_line(text: object, category: type[Warning], *_: object, **__: object) -> str:
+    """A warning as commands print it; Python's own way shows lines of our code, too."""
+    name = "warning" if issubclass(category, TumbleWarning) else category.__name__
+    return f"tumble: {name}: {' '.join(str(text).split())}\n"
+
+
 def message(where: str, rule: str, got: object, remedy: str) -> str:
     """One sentence per question: where is it, which rule, which value, what to do."""
     return f"{where}: {rule} (got {got}). {remedy}"

@@ -103,15 +103,12 @@ class Save:
     """Write frames in a thread of their own while the next steps are computed; takes the memory of two states."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, Path)) or not str(self.path):
-            raise OptionsError(message("Save.path", "must be a file name", repr(self.path), "For example 'run.h5'."))
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", checks.file_name("Save.path", self.path, "run.h5", error=OptionsError))
         checks.integer("Save.every", self.every, at_least=1)
         checks.integer("Save.checkpoint_every", self.checkpoint_every, at_least=1)
-        if isinstance(self.fields, str):
-            raise OptionsError(
-                message("Save.fields", "must be a tuple of names", repr(self.fields), f"Write ({self.fields!r},).")
-            )
+        if not isinstance(self.fields, (tuple, list)):
+            remedy = f"Write ({self.fields!r},)." if isinstance(self.fields, str) else "For example ('position',)."
+            raise OptionsError(message("Save.fields", "must be a tuple of names", checks.short(self.fields), remedy))
         for field in self.fields:
             checks.choice("Save.fields", field, SAVE_FIELDS)
         object.__setattr__(self, "fields", tuple(self.fields))
@@ -120,21 +117,20 @@ class Save:
         checks.choice("Save.precision", self.precision, ("double", "single"))
         if not isinstance(self.label, str) or not (self.label == "" or self.label.replace("-", "_").isidentifier()):
             raise OptionsError(
-                message("Save.label", "must be a word of letters, digits, - and _", repr(self.label), "Say 'demo'.")
+                message(
+                    "Save.label", "must be a word of letters, digits, - and _", checks.short(self.label), "Say 'demo'."
+                )
             )
         if self.bodies is not None:
-            if isinstance(self.bodies, (str, int)) or not all(isinstance(b, (str, int)) for b in self.bodies):
-                remedy = "For example ('balls', 3)."
-                raise OptionsError(
-                    message("Save.bodies", "must be a tuple of names or indices", repr(self.bodies)[:60], remedy)
-                )
+            several = isinstance(self.bodies, (tuple, list, range)) and len(self.bodies)
+            if not several or not all(isinstance(body, (str, int)) for body in self.bodies):
+                got, remedy = checks.short(self.bodies), "For example ('balls', 3)."
+                raise OptionsError(message("Save.bodies", "must be names or indices, at least one", got, remedy))
             object.__setattr__(self, "bodies", tuple(self.bodies))
         _check_suffix("Save.path", self.path)
         if self.checkpoint is not None:
-            if not isinstance(self.checkpoint, (str, Path)):
-                remedy = "For example 'run.checkpoint.h5'."
-                raise OptionsError(message("Save.checkpoint", "must be a file name", repr(self.checkpoint), remedy))
-            object.__setattr__(self, "checkpoint", Path(self.checkpoint))
+            path = checks.file_name("Save.checkpoint", self.checkpoint, "run.checkpoint.h5", error=OptionsError)
+            object.__setattr__(self, "checkpoint", path)
             _check_suffix("Save.checkpoint", self.checkpoint)
 
     @property

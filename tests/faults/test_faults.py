@@ -37,11 +37,12 @@ def shim(tmp_path_factory):
     return library
 
 
-def inject(shim, folder, scenario, stride):
-    """What the driver found."""
+def inject(shim, folder, scenario, stride, options=""):
+    """What the driver found; options: more of `tumble run`."""
     environment = os.environ | {
         "LD_PRELOAD": str(shim),
         "FAULT_FOLDER": str(folder.resolve() / "work"),
+        "FAULT_OPTIONS": options,
         "NUMBA_NUM_THREADS": "1",
         "NUMBA_THREADING_LAYER": "workqueue",  # the one that takes forks
     }
@@ -61,10 +62,18 @@ def test_killed_at_system_calls(shim, tmp_path, scenario):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", ["start", "overwrite", "resume", "go_on"])
+@pytest.mark.parametrize("scenario", ["start", "overwrite", "resume", "go_on", "twice"])
 def test_killed_at_every_system_call(shim, tmp_path, scenario):
     found = inject(shim, tmp_path, scenario, EVERY)
     assert found["bad"] == [] and found["points"] == sum(found["calls"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", ["start", "resume", "full"])
+def test_other_ways_to_write(shim, tmp_path, scenario):
+    """Packed, in single precision, and by a thread of its own."""
+    found = inject(shim, tmp_path, scenario, 4, "--compress --single --background")
+    assert found["bad"] == [] and found["points"] >= 60
 
 
 @pytest.mark.parametrize("stride", [pytest.param(1, marks=pytest.mark.slow), 37])
@@ -81,13 +90,14 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("write", [4, 5, 6, 60])
-def test_a_full_disk_is_one_line_to_the_very_end_of_the_process(shim, tmp_path, write):
-    """HDF5 wrote tracebacks, and ended the process with a segmentation fault, when it could not close its files."""
+@pytest.mark.parametrize("write, more", [(4, ()), (5, ()), (6, ()), (60, ()), (60, ("--background",))])
+def test_a_full_disk_is_one_line_to_the_very_end_of_the_process(shim, tmp_path, write, more):
+    """HDF5 wrote tracebacks, and ended the process with a segmentation fault, when it could not close its files. With a
+    thread that writes, the file that it had closed was told instead."""
     (tmp_path / "scene.toml").write_text(driver_scene())
     environment = os.environ | {"LD_PRELOAD": str(shim), "FAULT_FOLDER": str(tmp_path), "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, "-c", PROGRAM, str(write), "run", "scene.toml", "--quiet", "--threads", "1"]
-    done = subprocess.run(command, text=True, capture_output=True, env=environment, cwd=tmp_path)
+    done = subprocess.run([*command, *more], text=True, capture_output=True, env=environment, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("tumble: error: ") and done.stderr.count("\n") == 1 and "No space" in done.stderr
 
@@ -123,20 +133,26 @@ def test_the_checkpoint_lies_on_another_disk(shim, tmp_path):
 @pytest.mark.slow
 def test_a_hundred_random_kills(tmp_path):
     """Of the command itself, at random moments, resumed until it has come to its end."""
-    (tmp_path / "scene.toml").write_text(driver_scene().replace("until = 0.04", "until = 40.0"))
+    (tmp_path / "scene.toml").write_text(driver_scene().replace("until = 0.04", "until = 4000.0"))
     command = [sys.executable, "-m", "tumble", "run", "scene.toml", "--threads", "1", "--quiet", "--out"]
     environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
-    rng, frames, path = np.random.default_rng(1), 0, tmp_path / "run.h5"
+    rng, frames, path, grown = np.random.default_rng(1), 0, tmp_path / "run.h5", 0
     for _ in range(100):
         resume = ["--resume"] if path.exists() else []
         child = subprocess.Popen([*command, "run.h5", *resume], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
-        time.sleep(rng.uniform(0.5, 6.0))
+        while not (tmp_path / ".run.h5.lock").exists() and child.poll() is None:
+            time.sleep(0.002)  # importing takes longest, and writes nothing
+        time.sleep(rng.choice((0.1, 0.5, 2.0)) * rng.random())
         child.send_signal(signal.SIGKILL)
-        assert child.communicate()[1] == b"" and child.returncode in (0, -9)
+        assert child.communicate()[1] == b"" and child.returncode == -9
+        (tmp_path / ".run.h5.lock").unlink(missing_ok=True)
         if path.exists():
             with tb.Trajectory(path) as run:
                 assert run.frames >= frames
+                grown += run.frames > frames
                 frames, last = run.frames, 2e-3 * float(run.steps[-1])
+    print(f"100 kills, {frames} frames, {grown} of them with new frames")
+    assert grown >= 10
     until = ["--until", str(last + 0.1)]
     assert subprocess.run([*command, "run.h5", "--resume", *until], cwd=tmp_path, env=environment).returncode == 0
     assert subprocess.run([*command, "whole.h5", *until], cwd=tmp_path, env=environment).returncode == 0

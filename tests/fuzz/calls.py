@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,31 @@ def _simulation(method: str) -> Callable[..., Any]:
     return call
 
 
+def _enough(sim: tb.Simulation) -> bool:
+    """Whatever end and wall time were given."""
+    return sim.state.step >= 3
+
+
+def _run(stop: Any, **arguments: Any) -> None:
+    sim = tb.Simulation(_builder().build(), options=tb.StepOptions(dt=1e-3))
+    sim.run(stop=stop if stop is not None and not callable(stop) else _enough, progress=False, **arguments)
+    finite_state(sim.state)
+
+
+def _recorded(**arguments: Any) -> None:
+    """A run with what `Save` takes, in place of the one before."""
+    sim = tb.Simulation(_builder().build(), options=tb.StepOptions(dt=1e-3))
+    sim.run(until=0.002, save=tb.Save(**arguments, overwrite=True), progress=False)
+    finite_state(sim.state)
+
+
+def _read(**arguments: Any) -> None:
+    if not Path("read.h5").exists():
+        _recorded(path="read.h5")
+    with tb.Trajectory("read.h5") as run:
+        finite("position", (run.read(**arguments),))
+
+
 ORIGIN, UP, NO_TURN = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0, 0.0)
 PLACES = [[0.0, 0.0, 1.0], [0.0, 0.0, 2.0]]
 TETRAHEDRON = [[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.2]]
@@ -117,7 +143,28 @@ CALLS: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
     (tb.lattice_points, dict(shape=(2, 2, 2), diameter=0.1, origin=ORIGIN, jitter=0.01, seed=0)),
     (tb.random_points, dict(count=3, radius=0.1, low=ORIGIN, high=(1.0, 1.0, 1.0), seed=0, tries=10)),
     (tb.SceneBuilder, dict(gravity=ORIGIN)),
-    (tb.Save, dict(path="run.h5", every=1, checkpoint_every=1)),
+    (
+        tb.Save,
+        dict(
+            path="run.h5",
+            every=1,
+            fields=("position",),
+            checkpoint_every=1,
+            checkpoint="check.h5",
+            overwrite=False,
+            label="x",
+            bodies=("a", 1),
+            precision="single",
+            compress=True,
+            background=False,
+        ),
+    ),
+    (tb.Trajectory, dict(path="no_such_run.h5")),
+    (_simulation("save_checkpoint"), dict(path="state.h5")),
+    (_simulation("load_checkpoint"), dict(path="no_such_state.h5", accept_changes=False)),
+    (_run, dict(until=0.002, save=None, strict=False, resume=False, wall_time=10.0, dump_problems=(), stop=_enough)),
+    (_recorded, dict(path="run.h5", every=1, fields=("position",), bodies=("a", 1), precision="single")),
+    (_read, dict(field="position", frame=0)),
     (
         tb.distance,
         dict(shape_a=tb.Sphere(0.1), pose_a=ORIGIN, shape_b=tb.Box((1.0, 1.0, 1.0)), pose_b=(2.0, 0.0, 0.0)),

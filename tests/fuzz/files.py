@@ -13,6 +13,7 @@ import numpy as np
 
 import tumble as tb
 from tumble.observe.checkpoint import read_checkpoint
+from tumble.observe.facts import run_facts
 
 from .judge import finite, finite_state, soon
 from .values import EXTREMES, choose
@@ -304,3 +305,45 @@ def mutated(kind: Kind, good: list[bytes], seed: int, path: Path) -> None:
     rng = np.random.default_rng([15, seed])
     path.write_bytes(choose(rng, good))
     choose(rng, kind.mutations)(rng, path)
+
+
+# ---------------------------------------------------------------------- runs that go on
+
+
+@dataclass(frozen=True)
+class Run:
+    """The two files of a good run and what it recorded."""
+
+    trajectory: bytes
+    checkpoint: bytes
+    fields: tuple[str, ...]
+
+
+def good_runs(folder: Path) -> list[Run]:
+    """One without and one with contacts."""
+    found = []
+    for number in range(2):
+        path = folder / f"good{number}.h5"
+        fields = tb.options.SAVE_FIELDS if number else ("position", "orientation")
+        _simulation().run(until=0.022, save=tb.Save(path=path, every=5, fields=fields), progress=False)
+        found.append(Run(path.read_bytes(), path.with_suffix(".checkpoint.h5").read_bytes(), fields))
+    return found
+
+
+def broken_run(runs: list[Run], seed: int, path: Path) -> tb.Save:
+    """Write the two files of a seed, one of them spoilt."""
+    rng = np.random.default_rng([17, seed])
+    run, other = choose(rng, runs), path.with_suffix(".checkpoint.h5")
+    path.write_bytes(run.trajectory)
+    other.write_bytes(run.checkpoint)
+    choose(rng, CONTENT)(rng, choose(rng, (path, other)))
+    return tb.Save(path=path, every=5, fields=run.fields)
+
+
+def go_on(save: tb.Save) -> None:
+    """Tell what is there, resume it, and read what came of it."""
+    soon(run_facts, save.path)
+    soon(_simulation().run, until=0.03, save=save, resume=True, progress=False)
+    with soon(tb.Trajectory, save.path) as run:
+        assert run.steps[-1] == 30
+    _read_trajectory(save.path)

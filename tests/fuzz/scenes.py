@@ -150,11 +150,26 @@ def _nudge(rng: np.random.Generator, out: dict[str, Any]) -> None:
 
 
 def _stretch(rng: np.random.Generator, out: dict[str, Any]) -> None:
-    """One or two of them by orders of magnitude."""
+    """One or two of them by orders of magnitude, in one scene of three by any number of them."""
     numbers = [(c, k) for c, k in _leaves(out, []) if isinstance(c[k], float)]
+    most = float(choose(rng, (4.0, 4.0, 12.0)))
     for _ in range(int(rng.integers(1, 3))):
         container, key = choose(rng, numbers)
-        container[key] *= float(10.0 ** rng.uniform(-4.0, 4.0))
+        container[key] *= float(10.0 ** rng.uniform(-most, most))
+
+
+def _rescale(rng: np.random.Generator, out: dict[str, Any]) -> None:
+    """All sizes, masses or steps alike by orders of magnitude: another unit, mostly."""
+    names = choose(rng, (("radius", "size", "length", "height", "position", "spacing", "points"), ("mass",), ("dt",)))
+    factor = float(10.0 ** rng.uniform(-12.0, 12.0))
+    for table in _tables(out):
+        for name in names if isinstance(table, dict) else ():
+            if name in table:
+                table[name] = _times(table[name], factor)
+
+
+def _times(value: Any, factor: float) -> Any:
+    return [_times(v, factor) for v in value] if isinstance(value, list) else value * factor
 
 
 def _replace(rng: np.random.Generator, out: dict[str, Any]) -> None:
@@ -191,8 +206,8 @@ HARSH: tuple[Callable[[np.random.Generator, dict[str, Any]], None], ...] = (
     _double,
     _rename,
 )
-MILD, BOLD = 0.4, 0.35
-"""So many scenes are nudged, and stretched; the others are spoilt."""
+MILD, BOLD, OTHER = 0.4, 0.25, 0.1
+"""So many scenes are nudged, stretched and rescaled; the others are spoilt."""
 
 
 def mutated(seed: int) -> dict[str, Any]:
@@ -200,8 +215,8 @@ def mutated(seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([14, seed])
     out = json.loads(json.dumps(scene(rng)))  # no table twice in it
     kind = rng.random()
-    if kind < MILD + BOLD:
-        (_nudge if kind < MILD else _stretch)(rng, out)
+    if kind < MILD + BOLD + OTHER:
+        (_nudge if kind < MILD else _stretch if kind < MILD + BOLD else _rescale)(rng, out)
         return out
     for _ in range(int(rng.integers(1, 3))):
         choose(rng, HARSH)(rng, out)

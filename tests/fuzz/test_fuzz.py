@@ -42,6 +42,17 @@ def judge_files(folder: Path, kind: files.Kind, seeds: range) -> None:
     assert tally.refused, "no mutation was noticed"
 
 
+def judge_resumed(folder: Path, seeds: range) -> None:
+    tally, runs, path = Tally(), files.good_runs(folder), folder / "run.h5"
+    kept = {p.name for p in folder.iterdir()} | {path.name, "run.checkpoint.h5"}
+    for seed in seeds:
+        save = files.broken_run(runs, seed, path)
+        tally.judge(f"resumed {seed}", lambda save=save: files.go_on(save))
+        assert {p.name for p in folder.iterdir()} <= kept, "something was left behind"
+    tally.all_answered()
+    assert tally.refused and tally.accepted
+
+
 def judge_calls(folder: Path, seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     tally = Tally()
@@ -61,6 +72,10 @@ def test_files(kind, tmp_path):
     judge_files(tmp_path, kind, range(60))
 
 
+def test_resumed(tmp_path):
+    judge_resumed(tmp_path, range(60))
+
+
 def test_calls(tmp_path, monkeypatch):
     judge_calls(tmp_path, range(500), monkeypatch)
 
@@ -76,6 +91,12 @@ def test_many_scenes(first, tmp_path):
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in files.KINDS])
 def test_many_files(kind, first, tmp_path):
     judge_files(tmp_path, kind, range(first, first + CHUNK))
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("first", range(0, 10_000, CHUNK))
+def test_many_resumed(first, tmp_path):
+    judge_resumed(tmp_path, range(first, first + CHUNK))
 
 
 @pytest.mark.fuzz

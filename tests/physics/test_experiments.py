@@ -137,14 +137,14 @@ def test_cubes_follow_their_settings(tmp_path, seed):
     mu, angle, v, h = rng.uniform(0.5, 0.9), rng.uniform(5.0, 15.0), rng.uniform(0.5, 2.0), 0.01
     body = dict(friction=mu, mass=10 ** rng.uniform(-2, 2), side=10 ** rng.uniform(-1, 1), dt=h)
     slope = radians(angle)
-    found = run("incline-stop", tmp_path, angle=angle, speed=v, duration=1.0, **body)
+    found = run("incline-stop", tmp_path / "incline-stop", angle=angle, speed=v, duration=1.0, **body)
     for way, sign in (("down_", 1.0), ("up_", -1.0)):
         time = v / (GRAVITY * (mu * cos(slope) - sign * sin(slope)))
         assert_stop(found, way, "", time=time, h=h, speed=v)
     assert found["creep_speed_coulomb"] < 1e-9
-    found = run("box-slide", tmp_path, speed=v, duration=0.7, **body)
+    found = run("box-slide", tmp_path / "box-slide", speed=v, duration=0.7, **body)
     assert_stop(found, "", "", time=v / (mu * GRAVITY), h=h, speed=v)
-    found = run("incline-slide", tmp_path, angle=45.0 + angle, duration=0.3, **body)
+    found = run("incline-slide", tmp_path / "incline-slide", angle=45.0 + angle, duration=0.3, **body)
     exact = GRAVITY * (sin(radians(45.0 + angle)) - mu * cos(radians(45.0 + angle)))
     assert found["acceleration_coulomb"] == pytest.approx(exact, abs=1e-6 * GRAVITY)
 
@@ -254,7 +254,7 @@ def test_wrong_input_is_refused(tmp_path, name, settings, text):
 def test_strict_refuses_a_step_that_does_not_converge(tmp_path):
     for name in ("ball-2d", "ball-roll"):
         with pytest.raises(NotConvergedError):
-            run_experiment(name, out=tmp_path, settings={"tolerance": 0.0, "max_iterations": 1}, strict=True)
+            run_experiment(name, out=tmp_path / name, settings={"tolerance": 0.0, "max_iterations": 1}, strict=True)
 
 
 def test_by_step_size_and_lasting():
@@ -271,3 +271,7 @@ def test_results_replace_results_and_nothing_else(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["plot.png"]
     for _ in range(2):
         run_experiment("ball-2d", out=tmp_path / "own", quick=True, progress=False)
+    kept = (tmp_path / "own" / "metrics.json").read_bytes()
+    with pytest.raises(ExperimentError, match=r"results of ball-roll \(got those of ball-2d"):
+        run_experiment("ball-roll", out=tmp_path / "own", quick=True, progress=False)
+    assert (tmp_path / "own" / "metrics.json").read_bytes() == kept

@@ -110,7 +110,7 @@ def test_planar_steps_are_solved_exactly(particle, painleve):
 def test_strict_planar_runs(tmp_path):
     for name in ("particle", "painleve"):
         with pytest.raises(NotConvergedError):
-            run_experiment(name, out=tmp_path, settings={"tolerance": 0.0, "halvings": 1}, strict=True)
+            run_experiment(name, out=tmp_path / name, settings={"tolerance": 0.0, "halvings": 1}, strict=True)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -69,11 +69,11 @@ def test_tiny_brittle(tmp_path):
 
 def test_scale_and_bad_settings(tmp_path):
     with pytest.raises(ExperimentError, match=r"cohesion_range: must be <= touch"):
-        run("snow", tmp_path, cohesion_range=0.1)
+        run("snow", tmp_path / "snow", cohesion_range=0.1)
     with pytest.raises(ExperimentError, match=r"sizes: too few bodies for a drum"):
-        run("mixer", tmp_path, sizes="20")
+        run("mixer", tmp_path / "mixer", sizes="20")
     with pytest.raises(ExperimentError, match=r"duration: must be >= 0.52"):
-        run("bulldozer", tmp_path, quick=True, duration=0.5)
+        run("bulldozer", tmp_path / "bulldozer", quick=True, duration=0.5)
     small = bulldozer.Settings().at_scale(1 / 8, "here")
     assert small.grains == 20000 and small.grain_scale == pytest.approx(2.0)
     assert mixer.Settings().at_scale(0.1, "here").sizes == (1250, 2500, 5000, 10000)

@@ -84,6 +84,15 @@ NOT_TURNS = ((0, 0, 0, 0), (2, 0, 0, 0), (1 + 2e-6, 0, 0, 0), (1, 0, 0), (NAN, 0
 NOT_COUNTS = (0, -1, 1.5, "3", True, NAN)
 
 
+def turned(value):
+    """A motor whose function returns this."""
+    scene = tb.SceneBuilder()
+    scene.add_body(tb.Sphere(0.1), mass=1.0, name="a")
+    scene.add_joint("revolute", None, "a", anchor=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    scene.add_motor("hinge", "speed", target=lambda t: value, maximum=1.0)
+    tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3)).step()
+
+
 def table():
     """(name, call, error, words that the message must hold)"""
 
@@ -436,6 +445,19 @@ def table():
     yield from rows("run.save", lambda v: simulation().run(until=1, save=v), ("run.h5", 3), O, "Simulation.run.save")
     yield from rows("run.strict", lambda v: simulation().run(until=1, strict=v), (1, "yes"), O, "Simulation.run.strict")
     yield "run.resume", lambda: simulation().run(until=1, resume=True), O, ("needs save",)
+    yield (
+        "ragged grid",
+        lambda: tb.grid_points([[1.0, 2.0], [3.0]], 0.1),
+        SceneError,
+        ("grid_points.shape", "3 entries"),
+    )
+    yield from rows("motor target", turned, (None, "x", [1.0, 2.0]), SceneError, "its target must be a number")
+    yield from rows("run.stop", lambda v: simulation().run(until=1, stop=v), (3, "now"), O, "Simulation.run.stop")
+    yield from rows(
+        "run.dump_problems", lambda v: simulation().run(until=1, dump_problems=v), (3, 1.5, ["x"]), O, "dump_problems"
+    )
+    yield from rows("Trajectory", tb.Trajectory, (5, None, "", b"x"), FileError, "Trajectory.path: must be a file name")
+    yield from rows("Save.fields", lambda v: tb.Save(path="a.h5", fields=v), (1.0, "position", {3}), O, "Save.fields")
     for field in ("position", "velocity", "angular_velocity"):
         yield from rows(
             "set_state." + field,

@@ -99,3 +99,13 @@ def test_commands_work_where_no_cache_can_be_written(tmp_path):
     value, place = out.stdout.split()
     assert value == "4.0" and not Path(place).exists()
     assert out.stderr.count("TumbleWarning") == 1 and "Traceback" not in out.stderr
+
+
+def test_the_warning_of_a_command_is_one_line(tmp_path):
+    """Python's own way of showing it added a line of our code."""
+    (tmp_path / "base").write_text("no folder")
+    env = dict(os.environ, TUMBLE_CACHE_DIR=str(tmp_path / "base"))
+    command = [sys.executable, "-m", "tumble", "--version"]
+    out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0 and out.stdout.startswith("tumble ")
+    assert out.stderr.startswith("tumble: warning: kernel cache: must be a folder") and out.stderr.count("\n") == 1

@@ -348,7 +348,10 @@ RUN = ("run", "scene.toml")
         ((*RUN, "--out", "scene.toml"), ["scene.toml", "another file"]),
         ((*RUN, "--out", "x" * 250 + ".h5"), ["bytes", "shorter"]),
         ((*RUN, "--out", "x" * 300 + ".h5"), ["xxx.h5", "name"]),
-        ((*RUN, "--wall-time", "soon"), ["2h", "'soon'"]),
+        *(
+            ((*RUN, "--wall-time", time), ["2h", f"'{time}'"])
+            for time in ("soon", "", "0", "-1h", "nan", "inf", "2ms", "2hh", "1:2:3:4", ":")
+        ),
         ((*RUN, "--accept-changes"), ["--accept-changes", "--resume"]),
         ((*RUN, "--overwrite", "--resume"), ["--overwrite", "--resume"]),
         ((*RUN, "--resume", "--out", "none.h5"), ["none", "no such file"]),
@@ -391,7 +394,7 @@ def test_resume_refuses_other_options_and_other_scenes(scene, capsys):
             assert word in err
     scene.write_text(SCENE.replace("radius = 0.05", "radius = 0.04"))
     code, _, err = tumble(capsys, *RUN, "--resume")
-    assert code == 2 and "same scene" in err
+    assert code == 2 and "model.shape_parameters" in err and "cannot change within a file" in err
 
 
 def test_a_truncated_trajectory_and_checkpoint(scene, capsys):
@@ -408,3 +411,16 @@ def test_a_truncated_trajectory_and_checkpoint(scene, capsys):
 def test_the_module_exits_like_the_command(module, arguments, code):
     done = subprocess.run([sys.executable, "-m", module, *arguments], text=True, capture_output=True, timeout=120)
     assert done.returncode == code, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_one_line(scene, unbuffered):
+    command, environment = (
+        [sys.executable, "-m", "tumble", "info", scene],
+        os.environ | {"PYTHONUNBUFFERED": unbuffered},
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, text=True, stdout=full, stderr=subprocess.PIPE, env=environment)
+    assert done.returncode == 2 and done.stderr.startswith("tumble: error: output: must be writable (got No space")
+    assert done.stderr.count("\n") == 1

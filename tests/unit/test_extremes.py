@@ -133,7 +133,7 @@ def test_the_ends_of_the_range_are_simulated(value):
 
 @pytest.mark.parametrize(
     "locked",
-    [np.ones((2, 6), bool), np.ones(6, bool), [["x"], ["y"]], [1], {"x": 1, 2: 3}, "xy", [None], 3],
+    [np.ones((2, 6), bool), np.ones(6, bool), [["x"], ["y"]], [1], {"x": 1, 2: 3}, "xy", [None], 3, np.array(1.0)],
     ids=lambda v: repr(v)[:20],
 )
 def test_locked_of_the_wrong_shape_is_refused(locked):

@@ -245,7 +245,7 @@ def test_files_of_other_kinds(tmp_path, capsys):
             tb.read_problem(tmp_path / name)
         code, _, err = tumble(capsys, "solve", tmp_path / name)
         assert code == 2 and len(err.splitlines()) == 1
-    with pytest.raises(FileError, match="must be writable"):
+    with pytest.raises(FileError, match="folder that exists"):
         tb.write_problem(tmp_path / "no" / "folder.hdf5", matrix_problem())
     with pytest.raises(ProblemError, match="must be a ConeProblem"):
         tb.write_problem(tmp_path / "x.hdf5", None)
@@ -415,7 +415,7 @@ def test_run_dump_solve(tmp_path, monkeypatch, capsys):
     assert code == 0 and "scene.step000003.hdf5, scene.step000005.hdf5" in out
     code, out, err = tumble(
         capsys, "solve", "scene.step000005.hdf5", "--law", "relaxed", "--solver", "apgd", "--tolerance", "1e-9",
-        "--json", "--out", "impulses", "--threads", "1", "--set", "check_every=5",
+        "--json", "--out", "impulses.npy", "--threads", "1", "--set", "check_every=5",
     )  # fmt: skip
     assert code == 0 and err == ""
     facts = json.loads(out)
@@ -423,7 +423,7 @@ def test_run_dump_solve(tmp_path, monkeypatch, capsys):
     assert {*needed.split(), "certificate_shift_velocity", "contacts", "law", "symmetrised", "clipped"} <= set(facts)
     assert facts["status"] == "converged" and facts["natural_map"] <= 1e-9 and facts["law"] == "relaxed"
     found = tb.read_problem("scene.step000005.hdf5")
-    g = np.load("impulses")
+    g = np.load("impulses.npy")
     assert g.shape == (3 * facts["contacts"],)
     matrix, bias = found.problem.operator.matrix, contact_first(found.problem.bias, 3, found.problem.count)
     assert g @ (0.5 * matrix @ g + bias) == pytest.approx(facts["objective"])
@@ -442,7 +442,9 @@ def test_run_dump_solve(tmp_path, monkeypatch, capsys):
         (["--set", "magic=1"], "unknown option 'magic'"),
         (["--set", "magic"], "KEY=VALUE"),
         (["--set", "scaling=magic"], "scaling"),
-        (["--out", "no/folder.npy"], "must be writable"),
+        (["--out", "no/folder.npy"], "folder that exists"),
+        (["--out", "run.h5"], "must end in .npy"),
+        (["--out", "/dev/full"], "must end in .npy"),
         (["--threads", "0"], "--threads"),
     ],
 )

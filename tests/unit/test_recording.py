@@ -9,14 +9,16 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import h5py
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 import tumble as tb
 from tumble.cli import main
-from tumble.errors import FileError, OptionsError
+from tumble.errors import FileError, OptionsError, TumbleError
 from tumble.observe.checkpoint import read_checkpoint
 from tumble.observe.description import changes, describe
 from tumble.sim import reports
@@ -62,7 +64,8 @@ def folder(tmp_path, monkeypatch):
 def tumble(capsys, *arguments):
     """Exit code and the one line of the error output."""
     code = main([*map(str, arguments)])
-    error = capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    error = "".join(line for line in lines if not line.startswith("tumble: compil"))  # said where the cache is cold
     assert error.count("\n") == (code != 0), error
     return code, error
 
@@ -101,8 +104,33 @@ def test_other_files_are_never_replaced(folder, capsys, name):
         with pytest.raises(FileError, match=r"notes\.h5: must be a new file or a tumble"):
             balls().run(until=0.01, save=target, progress=False)
     os.mkfifo("pipe.h5")
-    with pytest.raises(FileError, match="regular file"):
+    with pytest.raises(FileError, match=r"^pipe\.h5: must be a regular file \(got another kind of file\)"):
         balls().run(until=0.01, save=tb.Save(path="pipe.h5", overwrite=True), progress=False)
+
+
+def test_names_that_no_file_can_have_are_one_line(folder, capsys):
+    """Links in a circle and zero bytes came through to the writer."""
+    (folder / "circle.h5").symlink_to("circle.h5")
+    for name in ("circle.h5", "a\0b.h5", "n" * 300 + ".h5", "scene.toml/run.h5"):
+        for more in ((), ("--overwrite",), ("--resume",)):
+            assert tumble(capsys, *RUN, "--out", name, *more)[0] == 2
+            assert tumble(capsys, *RUN, "--checkpoint", name)[0] == 2
+    assert sorted(p.name for p in folder.iterdir()) == ["circle.h5", "scene.toml"]
+
+
+@pytest.mark.parametrize("other", ["run.h5", "./run.h5", "link.h5"])
+def test_the_checkpoint_is_not_the_trajectory(folder, other):
+    """It took its place after the first frame."""
+    (folder / "link.h5").symlink_to("run.h5")
+    with pytest.raises(FileError, match=r"Save\.checkpoint: must be another file than the trajectory"):
+        balls().run(until=0.02, save=tb.Save(path="run.h5", checkpoint=other), progress=False)
+    balls().run(until=0.02, save=tb.Save(path="run.h5"), progress=False)
+    for options in (dict(save=tb.Save(path="run.h5", checkpoint=other, overwrite=True)), dict(resume=True)):
+        save = options.pop("save", tb.Save(path="run.h5", checkpoint=other))
+        with pytest.raises(FileError, match="must be another file"):
+            balls().run(until=0.04, save=save, progress=False, **options)
+    with tb.Trajectory("run.h5") as run:
+        assert run.finished and run.steps[-1] == 10
 
 
 def test_a_label_keeps_to_its_own(folder):
@@ -153,6 +181,14 @@ def test_two_runs_cannot_write_one_file(folder):
         return False
 
     balls().run(until=0.004, save=tb.Save(path="run.h5"), progress=False, stop=second)
+
+    def behind(sim):  # its checkpoint is ahead of what a reader finds, for a moment
+        sim.recording.rescue(sim)
+        with pytest.raises(FileError, match="one run at a time"):
+            balls().run(until=0.01, save=tb.Save(path="other.h5", every=1), progress=False, resume=True)
+        return False
+
+    balls().run(until=0.004, save=tb.Save(path="other.h5", every=1), progress=False, stop=behind)
     with tb.Trajectory("run.h5") as run:
         assert run.finished and run.steps[-1] == 2
 
@@ -162,6 +198,23 @@ def test_a_read_only_folder_is_one_line(folder, capsys):
     (folder / "locked").mkdir(mode=0o500)
     code, error = tumble(capsys, *RUN, "--out", "locked/run.h5")
     assert code == 2 and "must be writable" in error and "Permission denied" in error
+
+
+def test_files_that_may_not_be_read_are_not_called_damaged(folder, monkeypatch):
+    """Also for root, who may read all: the system is asked whether we may."""
+    sim = balls()
+    sim.run(until=0.02, save=tb.Save(path="run.h5"), progress=False)
+    sim.dump_problem("step.hdf5")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
+    for read, name in (
+        (tb.Trajectory, "run.h5"),
+        (read_checkpoint, "run.checkpoint.h5"),
+        (tb.read_problem, "step.hdf5"),
+    ):
+        with pytest.raises(FileError, match=rf"{name}: must be readable \(got Permission denied\)\. Check its perm"):
+            read(name)
+    with pytest.raises(FileError, match=r"run\.h5: must be readable"):
+        balls().run(until=0.02, save=tb.Save(path="run.h5", overwrite=True), progress=False)
 
 
 # ---------------------------------------------------------------------- resuming what it is
@@ -223,6 +276,120 @@ def test_from_python_options_and_solver_are_compared_too(folder):
         balls(recovery_speed=1.0).run(until=0.04, save=save, resume=True, progress=False)
     with pytest.raises(OptionsError, match=r"Save\.precision"):
         balls().run(until=0.04, save=replace(save, precision="single"), resume=True, progress=False)
+
+
+def test_a_scene_that_no_file_can_hold_is_told_by_its_first_difference(folder, capsys):
+    tap = """[[emitter]]
+name = "tap"
+shape = {type = "sphere", radius = 0.05}
+mass = 0.1
+count = 2
+rate = 100.0
+region = {type = "disc", center = [0, 0, 2], radius = 0.2}
+"""
+    (folder / "scene.toml").write_text(SCENE + tap)
+    assert tumble(capsys, *RUN, "--until", "0.02")[0] == 0
+    for text, name in (
+        (SCENE + tap.replace("rate = 100.0", "rate = 50.0"), "model.flow.emitters[0].rate: must be 100.0"),
+        (SCENE.replace("mass = 0.1", "mass = 0.2") + tap, "model.body_mass: must be [0.0, 0.0, 0.1"),
+        (SCENE.replace("radius = 0.1", "radius = 0.2") + tap, "model.shape_parameters"),
+    ):
+        (folder / "scene.toml").write_text(text)
+        code, error = tumble(capsys, *RUN, "--resume", "--accept-changes")
+        assert code == 2 and f"scene.h5: {name}" in error and "cannot change within a file" in error
+
+
+def test_what_changes_between_two_runs_of_one_simulation_is_recorded(folder):
+    """A simulation goes on in its file; another solver or option was not told to whoever reads it."""
+    sim, save = balls(), tb.Save(path="run.h5", every=5)
+    sim.run(until=0.02, save=save, progress=False)
+    sim.options = replace(sim.options, recovery_speed=0.5)
+    sim.run(until=0.04, save=save, progress=False)
+    sim.run(until=0.05, save=save, progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.steps.tolist() == [0, 5, 10, 15, 20, 25] and run.finished
+        assert [event["event"] for event in run.history] == ["begun", "changed"]
+        assert run.history[1]["step"] == 10
+        assert run.history[1]["changes"] == [{"name": "step.recovery_speed", "before": "None", "now": "0.5"}]
+    with pytest.raises(OptionsError, match=r"step\.recovery_speed: must be 0\.5"):
+        balls().run(until=0.06, save=save, progress=False, resume=True)
+    balls(recovery_speed=0.5).run(until=0.06, save=save, progress=False, resume=True)
+
+
+def paddle(target):
+    scene = tb.SceneBuilder()
+    scene.add_body(tb.Box((0.6, 0.1, 0.04)), mass=1.0, name="paddle")
+    scene.add_joint("revolute", None, "paddle", anchor=(0, 0, 0), axis=(0, 1, 0), name="hinge")
+    scene.add_motor("hinge", "speed", target=1.0, maximum=5.0, name="motor")
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3), threads=1)
+    if target is not None:
+        sim.set_target("motor", target)
+    return sim
+
+
+def test_targets_that_are_functions_are_compared(folder):
+    """They do not belong to the model: a resumed run turned another way without a word."""
+    save = tb.Save(path="run.h5", every=5)
+    paddle(lambda t: 2.0 * t).run(until=0.02, save=save, progress=False)
+    for other in (None, lambda t: 3.0 * t):
+        with pytest.raises(OptionsError, match=r"run\.h5: target of motor: must be function .*lambda"):
+            paddle(other).run(until=0.04, save=save, progress=False, resume=True)
+    paddle(lambda t: 2.0 * t).run(until=0.04, save=save, progress=False, resume=True)
+    whole = paddle(lambda t: 2.0 * t)
+    whole.run(until=0.04, progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.final_state_sha256 == whole.state.sha256()
+
+
+def test_objects_are_told_apart_by_what_they_hold_and_do():
+    """Private values, slots, partial functions and the methods of a user's class were passed over."""
+    text = """
+class Base:
+    def gain(self): return 2.0
+class f(Base):
+    __slots__ = ("held",)
+    def __init__(self, k): self.held, self._k = 1.0, k
+    def __call__(self, t): return self._k * t * self.gain() * self.held
+    @property
+    def again(self): return 3.0
+"""
+
+    def made(text, k=1.0):
+        around = {"__name__": "controller"}
+        exec(text, around)
+        return around["f"](k)
+
+    one = describe(f=made(text))
+    assert one == describe(f=made(text))
+    for old, new in (("* t", "- t"), ("2.0", "2.5"), ("= 1.0, k", "= 4.0, k"), ("3.0", "3.5")):
+        assert text.count(old) == 1 and describe(f=made(text.replace(old, new))) != one, new
+    assert describe(f=made(text, 2.0)) != one
+
+    def plus(t, k):
+        return t + k
+
+    assert describe(f=partial(plus, k=1.0)) == describe(f=partial(plus, k=1.0)) != describe(f=partial(plus, k=2.0))
+    tables = [CubicSpline([0.0, 1.0, 2.0], [0.0, y, 0.0]) for y in (1.0, 1.0, 1.5)]
+    assert describe(f=tables[0]) == describe(f=tables[1]) != describe(f=tables[2])
+    noise = [np.random.default_rng(seed) for seed in (1, 1, 2)]
+    assert describe(f=noise[0]) == describe(f=noise[1]) != describe(f=noise[2])
+    things = [np.array([made(text, k), None]) for k in (1.0, 1.0, 2.0)]
+    assert describe(f=things[0]) == describe(f=things[1]) != describe(f=things[2])
+
+
+def test_functions_that_call_each_other_are_looked_into_once():
+    """Each of 40 functions calls the next two: there are 10^8 ways from the first to the last."""
+    text = "\n".join(f"def f{k}(t): return f{k + 1}(t) + f{k + 2}(t)" for k in range(40))
+
+    def made(last):
+        around = {"__name__": "controller"}
+        exec(f"{text}\ndef f40(t): return {last}\ndef f41(t): return f0", around)
+        return around["f0"]
+
+    began = time.perf_counter()
+    assert describe(f=made(1.0)) == describe(f=made(1.0)) != describe(f=made(2.0))
+    assert time.perf_counter() - began < 5.0
+    assert describe(f=json.dumps) == {"f": "function dumps"}  # not the whole library
 
 
 def test_functions_are_told_apart_by_what_they_do():
@@ -351,6 +518,7 @@ def test_files_of_version_2_are_read(folder):
         assert run.reports["kinetic_energy"].tolist() == [0.0, 0.0, 50.0, 50.0, 100.0, 100.0]
         with pytest.raises(FileError, match=r"whole run of version 3 \(got version 2\)"):
             run.check_appendable()
+    assert main(["info", "old.h5"]) == 0
 
 
 def damage(path, change):
@@ -412,6 +580,10 @@ def test_a_position_that_is_no_number_is_named(folder):
         lambda f: f.attrs.update(step=-4),
         lambda f: f.attrs.update(time=np.nan),
         lambda f: replaced(f, "description", "[]"),
+        lambda f: f["attributes"].attrs.update(frames="many"),
+        lambda f: f["attributes"].attrs.update(frames=-2),
+        lambda f: f["attributes"].attrs.update(unconverged=np.nan),
+        lambda f: f["attributes"].attrs.update(run_id=np.zeros(3)),
         lambda f: (f.__delitem__("position"), f.create_dataset("position", (10**12, 3), float, chunks=(1024, 3))),
     ],
 )
@@ -422,6 +594,89 @@ def test_checkpoints_that_make_no_sense_are_named(folder, change):
     damage("a.h5", change)
     with pytest.raises(FileError, match=r"a\.h5: must be a whole checkpoint"):
         read_checkpoint("a.h5")
+
+
+def test_a_hash_that_is_an_array_is_another_one(folder):
+    sim = balls()
+    sim.save_checkpoint("a.h5")
+    damage("a.h5", lambda f: f.attrs.update(sha256=np.zeros(3)))
+    with pytest.raises(FileError, match=r"a\.h5: the content must match its hash"):
+        sim.load_checkpoint("a.h5")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: replaced(f, "frames/position", np.zeros((6, 5, 3))),
+        lambda f: replaced(f, "steps", f["steps"][...]),
+        lambda f: f.__delitem__("finished"),
+        lambda f: f.attrs.update(options="3"),
+        lambda f: f.attrs.update(options='{"save": 3}'),
+        lambda f: f.attrs.update(options=np.zeros(2)),
+        lambda f: replaced(f, "history", "{"),
+    ],
+)
+def test_trajectories_that_cannot_grow_are_named(folder, capsys, change):
+    """Some of them could be read; resuming them, or info, ended in a traceback."""
+    assert tumble(capsys, *RUN)[0] == 0
+    damage("scene.h5", change)
+    code, error = tumble(capsys, *RUN, "--resume", "--until", "0.06")
+    assert code == 2 and "scene.h5: must be a whole trajectory" in error
+    assert sorted(p.name for p in folder.iterdir()) == ["scene.checkpoint.h5", "scene.h5", "scene.toml"]
+    assert main(["info", "scene.h5"]) in (0, 2)
+
+
+def test_chosen_bodies_by_name_and_number_also_when_resumed(folder, capsys):
+    """Numbers, which --resume takes from the file, were a TypeError."""
+    assert tumble(capsys, *RUN, "--bodies", "balls[1]", "--bodies", "shaker", "--until", "0.02")[0] == 0
+    assert tumble(capsys, *RUN, "--resume")[0] == 0
+    with tb.Trajectory("scene.h5") as run:
+        assert run.bodies.tolist() == [1, 3] and run.steps[-1] == 20 and run.read("position", -1).shape == (2, 3)
+    balls().run(until=0.02, save=tb.Save(path="run.h5", bodies=(4, "balls[0]")), progress=False)
+    with tb.Trajectory("run.h5") as run:
+        assert run.bodies.tolist() == [1, 4]
+    for wrong, words in (((5,), "must be <= 4"), ((-1,), "must be >= 0"), ((True,), "whole number"), (("x",), "x")):
+        with pytest.raises(TumbleError, match=words):
+            balls().run(until=0.02, save=tb.Save(path="other.h5", bodies=wrong), progress=False)
+    for wrong in ((), "balls", 3, [None], b"ab"):
+        with pytest.raises(OptionsError, match=r"Save\.bodies: must be names or indices"):
+            tb.Save(path="other.h5", bodies=wrong)
+
+
+def test_readers_say_what_is_wrong_with_a_question(folder):
+    balls().run(until=0.02, save=tb.Save(path="run.h5", every=5), progress=False)
+    run = tb.Trajectory("run.h5")
+    for frame, words in ((1.5, "whole number"), (3, "has 3 frames"), (-4, "has 3 frames"), (10**30, "2\\^63")):
+        with pytest.raises(FileError, match=words):
+            run.read("position", frame)
+    run.close()
+    for ask in (
+        lambda: run.read("position", 0),
+        lambda: run.array("velocity"),
+        lambda: run.reports,
+        lambda: run.history,
+    ):
+        with pytest.raises(FileError, match="must be open"):
+            ask()
+
+
+def test_what_a_run_did_not_record_is_not_asked_for_later(folder, capsys):
+    """--contacts was taken without a word, and no contact was recorded."""
+    assert tumble(capsys, *RUN, "--until", "0.02")[0] == 0
+    for option in (("--contacts",), ("--single",), ("--compress",), ("--bodies", "balls")):
+        code, error = tumble(capsys, *RUN, "--resume", *option)
+        assert code == 2 and "as when the run began" in error
+    assert tumble(capsys, *RUN, "--overwrite", "--contacts", "--until", "0.02")[0] == 0
+    assert tumble(capsys, *RUN, "--resume", "--contacts")[0] == 0
+
+
+def test_a_script_that_leaves_is_no_scene(folder, capsys):
+    """Its exit code was that of the command, and nothing was said."""
+    (folder / "scene.py").write_text("import sys\n\ndef build():\n    sys.path.clear()\n    sys.exit(5)\n")
+    path = list(sys.path)
+    code, error = tumble(capsys, "run", "scene.py", "--dt", "1e-3", "--until", "0.01")
+    sys.path[:] = path
+    assert code == 2 and "scene.py: line 5: the scene file must run (got SystemExit: 5)" in error
 
 
 def test_a_script_without_build_is_told_before_it_runs(folder, capsys):

@@ -144,15 +144,15 @@ MARK = ".tumble-experiment"
 
 
 def claim(folder: Path, name: str) -> None:
-    """Make a folder for the results of an experiment, or take one of an earlier experiment; others are left alone."""
+    """Make a folder for the results of an experiment, or take that of an earlier run of it; others are left alone."""
     mark = folder / MARK
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()) and not mark.is_file():
+        owner = mark.read_text(encoding="utf-8", errors="replace").rpartition("-")[0] if mark.is_file() else ""
+        if any(folder.iterdir()) and owner != name:
+            got = f"those of {owner[:60]}" if owner else "other files"
             remedy = "Its files could be replaced; choose another folder with --out, or empty this one."
-            raise ExperimentError(
-                message(str(folder), "must be empty or hold results of an experiment", "other files", remedy)
-            )
+            raise ExperimentError(message(str(folder), f"must be empty or hold results of {name}", got, remedy))
         mark.write_text(f"{name}-{uuid.uuid4().hex}\n", encoding="utf-8")
     except OSError as cause:
         got = cause.strerror or cause

@@ -26,7 +26,8 @@ class Background:
 
     def wait(self) -> None:
         """Until all jobs are done."""
-        self._jobs.join()
+        if self._thread.is_alive():  # one that was stopped leaves the order to stop undone
+            self._jobs.join()
         self._tell()
 
     def stop(self) -> None:

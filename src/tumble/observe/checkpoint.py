@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import checks
 from ..errors import FileError, message
+from ..files import check_place, check_readable, is_file, made_in_memory, replacing
 from ..scene.model import ContactMemory, State
 from .description import Description, from_text, to_text
-from .files import made_in_memory, replacing
 
 __all__ = ["UNREADABLE", "Attribute", "Checkpoint", "read_checkpoint", "write_checkpoint"]
 
@@ -51,10 +52,15 @@ def write_checkpoint(
     attributes: Mapping[str, Attribute],
     description: Description | None = None,
     pending: np.ndarray | None = None,
+    more: Callable[[Any], None] | None = None,
 ) -> None:
-    """Write the state with its contact memory and a few named values; replaces the file in one stroke."""
+    """Write the state with its contact memory and a few named values; replaces the file in one stroke.
+
+    more: writes something else into the HDF5 file it is given."""
+    path = checks.file_name("write_checkpoint.path", path, "run.checkpoint.h5")
+    check_place(path)
     arrays = _arrays(state)
-    with replacing(Path(path).resolve()) as temporary, made_in_memory(temporary, libver="latest") as file:
+    with replacing(path.resolve()) as temporary, made_in_memory(temporary, libver="latest") as file:
         for name, array in arrays.items():
             file[name] = array
         file.attrs.update(
@@ -70,14 +76,16 @@ def write_checkpoint(
         file["pending"] = np.zeros((0, 0)) if pending is None else pending
         if description is not None:
             file["description"] = to_text(description)
+        if more is not None:
+            more(file)
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """What a checkpoint holds; the state is checked against its hash."""
     import h5py
 
-    path = Path(path)
-    if not path.is_file():
+    path = checks.file_name("read_checkpoint.path", path, "run.checkpoint.h5")
+    if not is_file(path):
         raise FileError(
             message(
                 str(path),
@@ -86,13 +94,14 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
                 "Check the name; a run writes one every Save.checkpoint_every frames.",
             )
         )
+    check_readable(path)
     try:
         with h5py.File(path, "r") as file:
             _check_kind(path, file)
-            state, digest = _read_state(file), file.attrs["sha256"]
+            state, digest = _read_state(file), str(file.attrs["sha256"])
             description = from_text(file["description"][()]) if "description" in file else None
             pending = _read(file, "pending", 2, np.float64) if "pending" in file else np.zeros((0, 0))
-            attributes = plain(file["attributes"].attrs)
+            attributes = _read_attributes(file["attributes"].attrs)
     except FileError:
         raise
     except UNREADABLE as cause:
@@ -130,6 +139,17 @@ def _check_kind(path: Path, file: Any) -> None:
                 "Another version of tumble wrote it: go on with that one, or start the run again.",
             )
         )
+
+
+def _read_attributes(found: Mapping[str, object]) -> dict[str, Attribute]:
+    """Single values, those that a run counts with as numbers."""
+    attributes = plain(found)
+    for name, value in attributes.items():
+        _expect(isinstance(value, (str, int, float)), f"attributes/{name} of one value, not {type(value).__name__}")
+    for name in ("frames", "unconverged"):
+        value = attributes.get(name, 0)
+        _expect(isinstance(value, int) and value >= 0, f"attributes/{name} that is a count, not {value!r}")
+    return attributes
 
 
 def _read_state(file: Any) -> State:

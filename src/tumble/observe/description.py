@@ -1,15 +1,19 @@
 """Everything that acts in a run, as named short texts: two runs are the same where all of them are.
 
 Arrays of more than a few numbers, long lists and functions are told by a hash. A function's is that of its code, its
-constants and default values, and of the values that it takes from around it.
+constants and default values, and of the values that it takes from around it. An object of a user's class is told by all
+it holds and by the code of its methods. Installed libraries, and what a function reaches through a module, are told by
+name.
 """
 
 from __future__ import annotations
 
 import enum
 import hashlib
+import inspect
 import json
 import sys
+import sysconfig
 import types
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,6 +30,10 @@ SHORT = 16
 """Numbers of an array that are written out."""
 LONG = 64
 """Entries from which a list is told by a hash."""
+DEEP = 60
+"""Things within things that are looked into."""
+LIBRARIES = tuple({str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "purelib", "platlib")})
+OURS = __name__.partition(".")[0]
 PLAIN = (type(None), bool, int, float, complex, str, bytes, Path)
 
 
@@ -40,8 +48,9 @@ class Change(NamedTuple):
 def describe(**parts: Any) -> Description:
     """The description of some values, say model, step and solver."""
     found: Description = {}
+    describer = _Describer(found)
     for name, part in parts.items():
-        _Describer(found).visit(name, part)
+        describer.visit(name, part)
     return found
 
 
@@ -66,8 +75,10 @@ def from_text(text: str | bytes) -> Description:
 
 
 class _Describer:
-    def __init__(self, found: Description, inside: tuple[int, ...] = ()) -> None:
+    def __init__(self, found: Description, inside: tuple[int, ...] = (), known: dict[int, str] | None = None) -> None:
         self._found, self._inside = found, inside
+        self._known: dict[int, str] = {} if known is None else known
+        """Functions and classes that were met already, by identity: each is looked into once"""
 
     def visit(self, name: str, value: Any) -> None:
         """Add a value, or its parts, under a name."""
@@ -77,25 +88,39 @@ class _Describer:
             value = value.item()
         if isinstance(value, PLAIN):
             self._found[name] = str(value) if isinstance(value, Path) else repr(value)
-        elif isinstance(value, np.ndarray):
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
             self._found[name] = _array(value)
-        elif id(value) in self._inside:
+        elif id(value) in self._inside or len(self._inside) > DEEP:
             self._found[name] = "itself"
         else:
-            _Describer(self._found, (*self._inside, id(value)))._visit_parts(name, value)
+            _Describer(self._found, (*self._inside, id(value)), self._known)._visit_parts(name, value)
 
     def _visit_parts(self, name: str, value: Any) -> None:
+        if isinstance(getattr(value, "py_func", None), types.FunctionType):  # compiled by Numba
+            value = value.py_func
         if isinstance(value, types.MethodType):
             self.visit(name, value.__func__)
             self.visit(f"{name}.self", value.__self__)
-        elif isinstance(value, types.FunctionType):
-            self._found[name] = f"function {value.__qualname__} {self._digest(_function_parts(value))}"
+        elif isinstance(value, (types.FunctionType, type)):
+            if id(value) not in self._known:
+                self._known[id(value)] = self._code(value)
+            self._found[name] = self._known[id(value)]
         elif isinstance(value, types.CodeType):
             self._found[name] = self._digest(_code_parts(value))
-        elif isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+        elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType)):
             self._found[name] = getattr(value, "__qualname__", value.__name__)
+        elif isinstance(value, np.ndarray):
+            self.visit(name, value.tolist())
         else:
             self._visit_entries(name, value)
+
+    def _code(self, value: types.FunctionType | type) -> str:
+        """A function or a class in one word, with the hash of what it does if that is the user's."""
+        kind = "function " if isinstance(value, types.FunctionType) else ""
+        if _is_installed(value.__module__):
+            return f"{kind}{value.__qualname__}"
+        parts = _function_parts(value) if kind else _methods(value)
+        return f"{kind}{value.__qualname__} {self._digest(parts)}" if parts else f"{kind}{value.__qualname__}"
 
     def _visit_entries(self, name: str, value: Any) -> None:
         entries = _entries(name, value)
@@ -103,7 +128,7 @@ class _Describer:
             self._found[name] = f"{len(entries)} entries {self._digest(dict(entries))}"
             return
         if not isinstance(value, (Mapping, list, tuple)):
-            self._found[name] = type(value).__qualname__
+            self.visit(name, type(value))
         elif not entries:
             self._found[name] = "empty"
         for entry, part in entries:
@@ -112,7 +137,7 @@ class _Describer:
     def _digest(self, parts: Mapping[str, Any]) -> str:
         found: Description = {}
         for name, part in parts.items():
-            _Describer(found, self._inside).visit(name, part)
+            _Describer(found, self._inside, self._known).visit(name, part)
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
 
 
@@ -128,13 +153,48 @@ def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(f"{name}[{i}]", part) for i, part in enumerate(value)]
     if isinstance(value, (set, frozenset)):
         return [(f"{name}[{i}]", part) for i, part in enumerate(sorted(value, key=repr))]
-    return [(f"{name}.{key}", part) for key, part in getattr(value, "__dict__", {}).items() if not key.startswith("_")]
+    return [(f"{name}.{key}", part) for key, part in _held(value).items()]
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """All that an object holds, also under private names; of types in C what pickle would keep."""
+    slots = (name for kind in type(value).__mro__ for name, s in vars(kind).items() if inspect.ismemberdescriptor(s))
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)} | getattr(value, "__dict__", {})
+    if held:
+        return held
+    with suppress(Exception):  # what cannot be pickled has nothing to tell
+        kept = value.__reduce_ex__(2)
+        return {} if isinstance(kept, str) else {"state": kept[1:3]}
+    return {}
+
+
+def _methods(kind: type) -> dict[str, Any]:
+    """Functions of a user's class and of those it comes from, by name."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if not _is_installed(base.__module__):
+            for name, part in vars(base).items():
+                part = getattr(part, "fget", None) or getattr(part, "__func__", part)
+                if isinstance(part, types.FunctionType):
+                    found[name] = part
+    return found
+
+
+def _is_installed(module: str | None) -> bool:
+    """Whether a module is ours or a library's, told by version and name, and not the user's."""
+    found = sys.modules.get(module or "")
+    if (module or "").partition(".")[0] == OURS:
+        return True
+    if found is None or module == "__main__":  # scene files are not kept among the modules
+        return False
+    place = getattr(found, "__file__", None)
+    return place is None or str(Path(place).resolve()).startswith(LIBRARIES)
 
 
 def _array(array: np.ndarray) -> str:
-    if array.size <= SHORT and array.dtype != object:
+    if array.size <= SHORT:
         return repr(array.tolist())
-    data = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+    data = np.ascontiguousarray(array).tobytes()
     return f"{array.dtype} {array.shape} {hashlib.sha256(data).hexdigest()[:16]}"
 
 

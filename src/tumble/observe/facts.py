@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,17 @@ WORST = (
 )
 
 
+COUNTS: tuple[tuple[str, str, Callable[[np.ndarray], float]], ...] = (
+    ("contacts", "contacts", lambda values: int(values[-1])),
+    ("unconverged_steps", "converged", lambda values: int((values == 0).sum())),
+    ("iterations_mean", "iterations", lambda values: float(values.mean())),
+)
+"""Facts by the columns that they come from, of which old files lack some."""
+
+
 def run_facts(path: Path) -> dict[str, Any]:
     """What `tumble info` says about a trajectory."""
-    with Trajectory(path) as run:
+    with Trajectory(path) as run, run.reading():
         reports, about = run.reports, dict(run.attributes)
         facts: dict[str, Any] = {
             "kind": "trajectory",
@@ -46,19 +54,18 @@ def run_facts(path: Path) -> dict[str, Any]:
             "solver": about.pop("solver", None),
             "dt": about.pop("dt", None),
             "tumble_version": about.pop("tumble_version", None),
-            "options": json.loads(about.pop("options", "{}")),
+            "options": run.options,
             "final_state_sha256": run.final_state_sha256,
             "history": run.history,
         }
-    if len(reports.get("time", ())):
-        facts |= {column: float(v[-1]) for column, v in reports.items() if "." in column}
-        facts["contacts"] = int(reports["contacts"][-1])
-        facts["unconverged_steps"] = int((reports["converged"] == 0).sum())
-        facts["iterations_mean"] = float(reports["iterations"].mean())
-        facts["worst"] = {k: float(reports[k].max()) for k in WORST if k in reports}
-        facts["seconds"] = {
-            k.removeprefix("seconds_"): float(v.sum()) for k, v in reports.items() if k.startswith("seconds_")
-        }
+        about.pop("options", None)
+        if len(reports.get("time", ())):
+            facts |= {column: float(v[-1]) for column, v in reports.items() if "." in column}
+            facts |= {name: count(reports[c]) for name, c, count in COUNTS if c in reports}
+            facts["worst"] = {k: float(reports[k].max()) for k in WORST if k in reports}
+            facts["seconds"] = {
+                k.removeprefix("seconds_"): float(v.sum()) for k, v in reports.items() if k.startswith("seconds_")
+            }
     return facts | about
 
 

@@ -28,9 +28,9 @@ import numpy as np
 
 from ..backends.base import Geometry
 from ..errors import FileError, message
+from ..files import made_in_memory
 from ..scene.model import Model
 from .checkpoint import Attribute
-from .files import made_in_memory
 from .live import FORMAT_BOUNDS, PAGED
 
 __all__ = ["Plan", "StoredModel", "contact_columns", "create_file", "difference", "read_model"]
@@ -128,7 +128,7 @@ MODEL_ARRAYS = tuple(
 
 
 def difference(stored: StoredModel, model: Model) -> str | None:
-    """Name of the first array of the file's model in which another one differs."""
+    """Name of the first part of the file's model in which another one differs."""
     for name in MODEL_ARRAYS:
         if not np.array_equal(getattr(stored, name), getattr(model, name)):
             return name
@@ -137,7 +137,7 @@ def difference(stored: StoredModel, model: Model) -> str | None:
             return f"geometry.{name}"
     if stored.joint_names != tuple(model.joints.names):
         return "joints"
-    return None if stored.flow == _flow(model) else "emitters, sinks or measuring planes"
+    return None if stored.flow == _flow(model) else "flow"
 
 
 def _flow(model: Model) -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, message
-from .files import sync
+from ..files import sync
 
 __all__ = ["FORMAT_BOUNDS", "PAGED", "LiveFile"]
 

@@ -17,6 +17,7 @@ from .. import checks
 from ..checks import nearest
 from ..enums import BodyKind, Presence
 from ..errors import FileError, message
+from ..files import check_readable, is_file
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
@@ -42,10 +43,10 @@ class Trajectory:
     """Reads the committed frames of a file; a writer may be at work on it or may have been killed."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = checks.file_name("Trajectory.path", path, "run.h5")
         self._file = open_readable(self.path)
         try:
-            with self._guard():
+            with self.reading():
                 self._load()
         except BaseException:
             self._file.close()
@@ -164,28 +165,35 @@ class Trajectory:
         )
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Step, solver and what is saved, as the run began."""
+        with self.reading():
+            found = json.loads(self.attributes.get("options", "{}"))
+            parts = (found, *(found.get(name, {}) for name in ("step", "save", "solver")))
+            _expect(all(isinstance(part, dict) for part in parts), "options in tables")
+            return found
+
+    @property
     def history(self) -> list[dict[str, Any]]:
         """What happened to the run: when it began, was resumed, was changed and how."""
-        with self._guard():
+        with self.reading():
             return list(json.loads(self._file["history"][()])) if "history" in self._file else []
 
     @property
     def description(self) -> Description:
         """Everything that acts: model, step options and solver, by name."""
-        with self._guard():
+        with self.reading():
             return from_text(self._file["model/description"][()]) if self.version > 2 else {}
 
     def read(self, field: str, frame: int) -> np.ndarray:
         """One field (k, width) of the recorded `bodies` in one frame; negative frames count from the end."""
-        dataset = self._dataset(field)
-        with self._guard():
-            return _finite(field, dataset[self._frame(frame)])
+        with self.reading():
+            return _finite(field, self._dataset(field)[self._frame(frame)])
 
     def array(self, field: str) -> np.ndarray:
         """One field of all frames (frames, k, width)."""
-        dataset = self._dataset(field)
-        with self._guard():
-            return _finite(field, dataset[: self.frames])
+        with self.reading():
+            return _finite(field, self._dataset(field)[: self.frames])
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """body_a, body_b, gap (k,), point, normal, force (k, 3) of one frame."""
@@ -198,7 +206,7 @@ class Trajectory:
                     "Record them with 'contacts' in Save.fields, or tumble run --contacts.",
                 )
             )
-        with self._guard():
+        with self.reading():
             index = self._frame(frame)
             rows = slice(self.end("contact_end", index), self.end("contact_end", index + 1))
             columns = ((name, self._file[f"contacts/{name}"][rows]) for name in CONTACT_COLUMNS)
@@ -226,7 +234,7 @@ class Trajectory:
 
     def present(self, frame: int) -> np.ndarray:
         """(n,) bool: bodies that are there, that is neither waiting in an emitter nor taken by a sink."""
-        with self._guard():
+        with self.reading():
             if "presence" not in self._file["frames"]:
                 return np.ones(len(self.model.body_kind), bool)
             return self._file["frames/presence"][self._frame(frame)] == Presence.PRESENT
@@ -242,7 +250,7 @@ class Trajectory:
         if name not in JOINT_FIELDS or not self.model.joint_names:
             known = JOINT_FIELDS if self.model.joint_names else ()
             raise FileError(message(str(self.path), "must hold what is asked for", repr(name), nearest(name, known)))
-        with self._guard():
+        with self.reading():
             return _finite(name, self._file[f"frames/{name}"][: self.frames])
 
     @property
@@ -253,7 +261,7 @@ class Trajectory:
 
     def report_column(self, name: str, start: int, stop: int) -> np.ndarray:
         """Some rows of one report column."""
-        with self._guard():
+        with self.reading():
             if self.version == 2:
                 return self._file[f"steps/{name}"][start:stop].astype(np.float64)
             return self._file["steps"].fields(name)[start:stop].astype(np.float64)
@@ -261,7 +269,7 @@ class Trajectory:
     @property
     def final_state_sha256(self) -> str | None:
         """Hash of the last recorded state, None without frames."""
-        with self._guard():
+        with self.reading():
             return self._file["frames/state_sha256"][self.frames - 1].decode() if self.frames else None
 
     def close(self) -> None:
@@ -275,6 +283,7 @@ class Trajectory:
         self.close()
 
     def _frame(self, frame: int) -> int:
+        frame = checks.integer(f"{self.path}: frame", frame, at_least=-(2**63), error=FileError)
         index = frame + self.frames if frame < 0 else frame
         if not 0 <= index < self.frames:
             raise FileError(message(str(self.path), f"has {self.frames} frames", f"frame {frame}", "Count from 0."))
@@ -282,7 +291,7 @@ class Trajectory:
 
     def end(self, name: str, frames: int) -> int:
         """Rows of reports (`report_end`) or contacts (`contact_end`) that belong to the first frames."""
-        with self._guard():
+        with self.reading():
             return int(self._file[f"frames/{name}"][frames - 1]) if frames else 0
 
     def _dataset(self, field: str) -> Any:
@@ -295,7 +304,10 @@ class Trajectory:
         return self._file[f"frames/{field}"]
 
     @contextmanager
-    def _guard(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
+        """What damaged files make h5py, NumPy and json say, in one sentence."""
+        if not self._file:
+            raise FileError(message(str(self.path), "must be open", "a closed trajectory", "Open it again."))
         try:
             yield
         except FileError:
@@ -322,8 +334,9 @@ def open_readable(path: Path) -> Any:
     """The file for reading; one of version 2 that its writer has not closed needs the SWMR mode of HDF5."""
     import h5py
 
-    if not path.is_file():
+    if not is_file(path):
         raise FileError(message(str(path), "must be a trajectory", "no such file", "Check the name."))
+    check_readable(path)
     try:
         try:
             return h5py.File(path, "r")

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, message
+from ..files import Lock, unwritable
 from ..scene import rotation
 from ..scene.model import Model, State
 from .background import Background
 from .checkpoint import Attribute
-from .files import Lock, unwritable
 from .layout import JOINT_FIELDS, Plan, contact_columns, create_file
 from .live import FORMAT_BOUNDS, LiveFile
 from .trajectory import Trajectory
@@ -77,8 +77,9 @@ class TrajectoryWriter:
                 least = old.frames if keep else 0
                 ends = {name: old.end(name, frames) for name in old.ends}
             _copy(self.path, temporary)
-            _shorten(temporary, frames, ends, history, description)
-            self._start(temporary, model, least=least, background=background)
+            with _appendable(self.path):
+                _shorten(temporary, frames, ends, history, description)
+                self._start(temporary, model, least=least, background=background)
         return self
 
     @contextlib.contextmanager
@@ -297,6 +298,8 @@ class TrajectoryWriter:
 
     def _check_open(self) -> None:
         if not self._leave.alive:
+            if self._background is not None:
+                self._background.wait()  # it tells why the file is closed: the disk was full
             remedy = "Use TrajectoryWriter.reopen."
             raise FileError(message(str(self.path), "a closed trajectory takes no frame", "append_frame", remedy))
 
@@ -348,6 +351,16 @@ def _copy(source: Path, target: Path) -> None:
                 break
         while block := old.read(BLOCK):
             new.write(block)
+
+
+@contextlib.contextmanager
+def _appendable(path: Path) -> Iterator[None]:
+    """What HDF5 and NumPy say to datasets of the wrong kind, in one sentence."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as cause:
+        got, remedy = f"{type(cause).__name__}: {cause}", "The file is damaged; start the run again."
+        raise FileError(message(str(path), "must be a whole trajectory to go on with", got, remedy)) from cause
 
 
 def _shorten(path: Path, frames: int, ends: Mapping[str, int], history: str, description: str) -> None:

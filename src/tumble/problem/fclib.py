@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from scipy.sparse.linalg import splu
 from .. import checks
 from ..enums import BlockKind
 from ..errors import FileError, ProblemError, TumbleError, message
+from ..files import check_readable, is_file
 from .conditioning import condition
 from .cone_problem import BlockGroup, ConeProblem, component_first, contact_first
 from .fclib_layout import LAYOUT, array, check_size, child, name_of, read_matrix, text, whole
@@ -88,17 +90,11 @@ def read_problem(path: str | Path) -> FileProblem:
     """Read a problem: the local one where there is one, else the global one, reduced."""
     import h5py
 
-    if not isinstance(path, (str, Path)):
-        got, remedy = checks.short(path), "For example 'problem.hdf5'."
-        raise FileError(message("read_problem.path", "must be a file name", got, remedy))
-    path = Path(path)
-    try:
-        got = "a folder" if path.is_dir() else "no such file"
-        found = path.is_file()
-    except (OSError, ValueError):  # names that no system takes
-        got, found = "no name of a file", False
-    if not found:
+    path = checks.file_name("read_problem.path", path, "problem.hdf5")
+    if not is_file(path):
+        got = "a folder" if isdir(path) else "no such file"
         raise FileError(message(str(path), "must be a file with a problem", got, "Check the name."))
+    check_readable(path)
     with _readable(path), h5py.File(path, "r") as file:
         return _read(path, file)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import FileError, ProblemError, message
+from .. import checks
+from ..errors import ProblemError, message
+from ..files import made_in_memory, replacing
 from ..version import __version__
 from .cone_problem import ConeProblem, contact_first
 from .fclib import GlobalForm
@@ -37,22 +38,12 @@ def write_problem(
     local: write W and q. whole: write M, H, f and w, too (or alone). step: what FCLIB cannot hold, arrays, matrices,
     numbers and texts under their names, into the group `tumble`.
     """
-    import h5py
-
-    path = Path(path)
+    path = checks.file_name("write_problem.path", path, "problem.hdf5")
     if not isinstance(problem, (ConeProblem, RollingProblem)):
         rule = "must be a ConeProblem or a RollingProblem"
         raise ProblemError(message("write_problem.problem", rule, repr(problem)[:60], "For example sim.last.problem."))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with h5py.File(temporary, "w") as file:
-            fill(file, problem, title=title, description=description, whole=whole, local=local, step=step)
-        os.replace(temporary, path)
-    except OSError as cause:
-        got = " ".join(f"{type(cause).__name__}: {cause}".split())
-        raise FileError(message(str(path), "must be writable", got, "Check the folder and the free space.")) from cause
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary, made_in_memory(temporary) as file:
+        fill(file, problem, title=title, description=description, whole=whole, local=local, step=step)
 
 
 def fill(

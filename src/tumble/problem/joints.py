@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numpy as np
 
+from .. import checks
 from ..backends.base import (
     ArticulatedArrays,
     ContactArrays,
@@ -847,7 +848,12 @@ def _soft(
 
 
 def _at(target: Target, time: float, where: str) -> float:
-    value = float(target(time)) if callable(target) else float(target)
+    found = target(time) if callable(target) else target
+    try:
+        value = float(found)
+    except (TypeError, ValueError):
+        got, remedy = checks.short(found), "Let its function return a real number."
+        raise SceneError(message(where, "its target must be a number", got, remedy)) from None
     if not np.isfinite(value):
         raise BlowUpError(message(where, "its target must be finite", value, f"At t = {time:g} s."))
     return value

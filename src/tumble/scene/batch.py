@@ -119,13 +119,11 @@ def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.n
 
 def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:
     """(6,) bool"""
-    if not isinstance(locked, Iterable):
-        raise SceneError(
-            message(
-                where + ".locked", "must be a list of axes", checks.short(locked), "Any of " + ", ".join(AXES) + "."
-            )
-        )
-    words = locked.split() if isinstance(locked, str) else list(locked)
+    try:
+        words = locked.split() if isinstance(locked, str) else list(locked)
+    except TypeError:  # also arrays without an axis, which call themselves iterable
+        got, remedy = checks.short(locked), "Any of " + ", ".join(AXES) + "."
+        raise SceneError(message(where + ".locked", "must be a list of axes", got, remedy)) from None
     for word in words:
         checks.choice(where + ".locked", word, AXES, error=SceneError)
     return np.array([axis in words for axis in AXES])

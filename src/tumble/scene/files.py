@@ -53,11 +53,7 @@ class LoadedScene:
 
 def load_scene(path: str | Path) -> LoadedScene:
     """Read a `.toml` or `.py` scene; every error names the file and the place in it."""
-    if not isinstance(path, (str, Path)):
-        raise FileError(
-            message("load_scene.path", "must be a file name", checks.short(path), "For example 'scene.toml'.")
-        )
-    path = Path(path)
+    path = checks.file_name("load_scene.path", path, "scene.toml")
     readers = {".toml": _load_toml, ".py": _load_python}
     if path.suffix not in readers:
         raise FileError(
@@ -84,12 +80,13 @@ def _load_python(path: Path, text: str) -> LoadedScene:
         exec(compile(text, str(path), "exec"), module.__dict__)
         build = getattr(module, "build", None)
         model = build() if callable(build) else None
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:
         raise SceneError(_raised(path, cause)) from cause
     finally:
-        sys.path.remove(str(path.parent))
+        with suppress(ValueError):  # the scene took it away
+            sys.path.remove(str(path.parent))
         if before is None:
-            del sys.modules[module.__name__]
+            sys.modules.pop(module.__name__, None)
         else:
             sys.modules[module.__name__] = before
     if build is None:
@@ -105,7 +102,7 @@ def _load_python(path: Path, text: str) -> LoadedScene:
     return LoadedScene(model=model, path=path, **_settings(path, checked, "STEP"))
 
 
-def _raised(path: Path, cause: Exception) -> str:
+def _raised(path: Path, cause: BaseException) -> str:
     lines = [f.lineno for f in traceback.extract_tb(cause.__traceback__) if f.filename == str(path)]
     if isinstance(cause, SyntaxError) and cause.filename == str(path):
         lines.append(cause.lineno)

@@ -125,7 +125,7 @@ def random_points(
 
 
 def _three(where: str, value: Sequence[int]) -> Sequence[int]:
-    if np.shape(value) != (3,):
+    if checks.dimensions(value) != 1 or np.shape(value) != (3,):
         raise SceneError(
             message(where, "must have 3 entries", checks.short(value), "Give columns in x, y and layers in z.")
         )

@@ -32,13 +32,12 @@ SUFFIXES = (".stl", ".obj", ".ply", ".glb", ".gltf", ".dae")
 
 def read_mesh(path: str | Path, scale: float, unit: str | None, *, clean: bool, cavity: bool) -> Mesh:
     """See `Mesh.load`."""
-    if not isinstance(path, (str, Path)):
-        raise FileError(message("Mesh.load.path", "must be a file name", checks.short(path), "For example 'part.stl'."))
+    path = checks.file_name("Mesh.load.path", path, "part.stl")
     factor = checks.number("Mesh.load.scale", scale, above=0.0, error=SceneError)
     if unit is not None:
         factor *= METRES[checks.choice("Mesh.load.unit", unit, METRES, error=SceneError)]
     checks.flag("Mesh.load.clean", clean, error=SceneError)
-    vertices, triangles = _read(Path(path))
+    vertices, triangles = _read(path)
     try:
         return (Mesh.cleaned if clean else Mesh)(vertices * factor, triangles, cavity=cavity)
     except TumbleError as cause:

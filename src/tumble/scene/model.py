@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -194,6 +195,10 @@ class Model:
                 value.setflags(write=False)
         object.__setattr__(self, "motions", MappingProxyType(dict(self.motions)))
 
+    def __reduce__(self) -> tuple:
+        """For pickle and deepcopy, which cannot take the read-only table of motions."""
+        return _model, ({f.name: getattr(self, f.name) for f in fields(self)} | {"motions": dict(self.motions)},)
+
     @property
     def body_count(self) -> int:
         """Number of bodies n."""
@@ -238,3 +243,7 @@ class Model:
             position + rotation.rotate(orientation, self.body_center),
             rotation.multiply(orientation, self.body_axes),
         )
+
+
+def _model(parts: dict[str, Any]) -> Model:
+    return Model(**parts)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from .. import checks
-from ..errors import FileError, SceneError, message
+from ..errors import SceneError, message
 from . import rotation
 from .urdf_xml import Notes, check, check_unique, parsed, prune
 
@@ -98,9 +98,7 @@ def compose(a: Pose, b: Pose) -> Pose:
 
 def read_urdf(path: str | Path) -> UrdfFile:
     """Read and check a robot; meshes are not opened."""
-    if not isinstance(path, (str, Path)):
-        raise FileError(message("add_urdf.path", "must be a file name", repr(path), "For example 'robot.urdf'."))
-    path = Path(path)
+    path = checks.file_name("add_urdf.path", path, "robot.urdf")
     parser = _parser(path)
     tree = parsed(path)
     notes = Notes()

@@ -41,16 +41,18 @@ def dump_problem(sim: Simulation, path: str | Path) -> None:
 
 def dump_failure(sim: Simulation, path: Path) -> Path:
     """The state before the failed step, and that step's problem where it came so far, beside the run file."""
-    import h5py
-
     out = path.with_suffix(".failure" + (path.suffix or ".h5"))
-    write_checkpoint(out, sim.state, attributes={"dt": sim.options.dt, "law": str(sim.options.law)})
-    result = sim.last
+    result, more = sim.last, None
     # A step that failed before it had a problem may have begun to change the arrays of the last one's joints.
     fresh = result is not None and (result.report.step > sim.state.step or sim._work.joints is None)
     if fresh and (not result.problem.is_rolling or small_enough(result)):
-        with h5py.File(out, "a") as file:
-            fill(file, result.problem, **_content(sim, result))
+        content = _content(sim, result)
+
+        def more(file: Any) -> None:
+            fill(file, result.problem, **content)
+
+    attributes = {"dt": sim.options.dt, "law": str(sim.options.law)}
+    write_checkpoint(out, sim.state, attributes=attributes, more=more)
     return out
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from .. import checks
 from ..errors import FileError, OptionsError, message
+from ..files import Lock, check_place, check_readable
 from ..observe import checkpoint as checkpoints
 from ..observe import layout
-from ..observe.description import Change, changes, to_text
-from ..observe.files import check_place
+from ..observe.description import Change, Description, changes, to_text
 from ..observe.layout import Plan
 from ..observe.trajectory import Trajectory, open_readable
 from ..observe.writer import TrajectoryWriter
@@ -37,8 +37,9 @@ ANEW = "Choose another name, or start anew with --overwrite (in Python Save(over
 class Recording:
     """Where a run writes its frames and checkpoints."""
 
-    def __init__(self, save: Save, writer: TrajectoryWriter, run_id: str) -> None:
-        self.save, self.writer, self.run_id = save, writer, run_id
+    def __init__(self, save: Save, writer: TrajectoryWriter, run_id: str, description: Description) -> None:
+        self.save, self.writer, self.run_id, self.description = save, writer, run_id, description
+        self._checkpoint = save.checkpoint_path.resolve()  # the program may go to another folder
         self._since = 0
         """Frames since the last checkpoint"""
 
@@ -62,7 +63,7 @@ class Recording:
     def rescue(self, sim: Simulation) -> None:
         """Write a checkpoint that goes on behind the frames in the file, whatever became of the writer."""
         writer = self.writer
-        sim.save_checkpoint(self.save.checkpoint_path, run_id=self.run_id, frames=writer.frames, pending=writer.pending)
+        sim.save_checkpoint(self._checkpoint, run_id=self.run_id, frames=writer.frames, pending=writer.pending)
 
     def end(self, sim: Simulation, *, finished: bool) -> None:
         """The last frame and checkpoint of a run. The same simulation may go on later."""
@@ -82,6 +83,8 @@ def open_recording(sim: Simulation, save: Save, *, resume: bool, accept_changes:
     """Begin a run's files, go on with those of the same simulation, or resume those of another process."""
     before = sim.recording
     if before is not None and not resume and before.goes_on(sim, save):
+        if before.description != sim.description:
+            before = sim.recording = _with_changes(sim, before)
         before.writer.mark(finished=False)
         before.frame(sim)
         return before
@@ -128,7 +131,7 @@ def _begun(sim: Simulation, save: Save) -> Recording:
         description=to_text(sim.description),
         background=save.background,
     )
-    return Recording(save, writer, run_id)
+    return Recording(save, writer, run_id, sim.description)
 
 
 def _plan(model: Model, save: Save) -> Plan:
@@ -154,9 +157,9 @@ def _chosen(model: Model, bodies: Sequence[str | int]) -> np.ndarray:
 
 def _check_new(save: Save) -> None:
     """Refuse to replace what is not a run, and runs unless that is wanted."""
+    check_places(save)
     kinds = {save.path: layout.FORMAT, save.checkpoint_path: checkpoints.FORMAT}
     for path, kind in kinds.items():
-        check_place(path)
         if not path.exists():
             continue
         run_id = _run_id(path, kind)
@@ -172,8 +175,18 @@ def _check_new(save: Save) -> None:
             raise FileError(message(str(path), f"must be new or a run of '{save.label}'", "another run", remedy))
 
 
+def check_places(save: Save) -> None:
+    """Refuse what cannot be the two files of a run, before anything is computed."""
+    for path in (save.path, save.checkpoint_path):
+        check_place(path)
+    if save.path.resolve() == save.checkpoint_path.resolve():
+        remedy = "Leave it out, or choose another name."
+        raise FileError(message("Save.checkpoint", "must be another file than the trajectory", save.path, remedy))
+
+
 def _run_id(path: Path, kind: str) -> str | None:
     """The run id of a trajectory or checkpoint (empty in old ones), None of other files."""
+    check_readable(path)
     try:
         with open_readable(path) as file:
             attributes = file.attrs if kind == layout.FORMAT else file["attributes"].attrs
@@ -186,6 +199,8 @@ def _run_id(path: Path, kind: str) -> str | None:
 
 
 def _resumed(sim: Simulation, save: Save, accept_changes: bool) -> Recording:
+    check_places(save)
+    Lock(save.path.resolve()).release()  # a run at work is told first: its files may disagree for a moment
     with Trajectory(save.path) as old:
         old.check_appendable()
         _check_plan(old, save, sim.model)
@@ -194,8 +209,25 @@ def _resumed(sim: Simulation, save: Save, accept_changes: bool) -> Recording:
             _check_changes(old, sim.model, different, accept_changes)
         frames, pending = _restart(sim, save, old)
         run_id, history = old.run_id, old.history
+    writer = _reopened(sim, save, frames, history, different)
+    for row in pending:
+        writer.append_report(row)
+    return Recording(save, writer, run_id, sim.description)
+
+
+def _with_changes(sim: Simulation, before: Recording) -> Recording:
+    """Go on in the file of the same simulation, in which something that acts was changed since: the file says so."""
+    before.writer.leave()
+    with Trajectory(before.writer.path) as old:
+        different, history, frames = changes(old.description, sim.description), old.history, old.frames
+        _check_changes(old, sim.model, different, accepted=True)
+    writer = _reopened(sim, before.save, frames, history, different)
+    return Recording(before.save, writer, before.run_id, sim.description)
+
+
+def _reopened(sim: Simulation, save: Save, frames: int, history: list, different: list[Change]) -> TrajectoryWriter:
     history.append(_event("changed" if different else "resumed", sim, different))
-    writer = TrajectoryWriter.reopen(
+    return TrajectoryWriter.reopen(
         save.path,
         model=sim.model,
         frames=frames,
@@ -204,9 +236,6 @@ def _resumed(sim: Simulation, save: Save, accept_changes: bool) -> Recording:
         keep=not different,
         background=save.background,
     )
-    for row in pending:
-        writer.append_report(row)
-    return Recording(save, writer, run_id)
 
 
 def _restart(sim: Simulation, save: Save, old: Trajectory) -> tuple[int, np.ndarray]:
@@ -254,8 +283,10 @@ def _check_changes(old: Trajectory, model: Model, different: list[Change], accep
     """Changes are refused, or accepted where the file can hold them."""
     stored = layout.difference(old.model, model)
     if stored is not None:
-        rule = "must hold the same scene: bodies, shapes and masses cannot change within a file"
-        raise FileError(message(str(old.path), rule, f"another {stored}", f"Resume with the old scene. {ANEW}"))
+        first = next((c for c in different if stored in c.name), different[0])
+        rule = f"must be {first.before} as when the run began: bodies, shapes and masses cannot change within a file"
+        got, remedy = first.now, f"Resume with the old scene. {ANEW}"
+        raise FileError(message(f"{old.path}: {first.name}", rule, got, remedy))
     if not accepted:
         first, more = different[0], len(different) - 1
         rule = f"must be {first.before} as when the run began"

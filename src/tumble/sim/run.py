@@ -120,6 +120,9 @@ def run(
     """See `Simulation.run`."""
     clock = _Clock(wall_time)
     _check_arguments(until, save, strict, resume, accept_changes)
+    if stop is not None and not callable(stop):
+        remedy = "For example stop=lambda sim: sim.time > 1.0."
+        raise OptionsError(message("Simulation.run.stop", "must be a function", checks.short(stop), remedy))
     dumps = _Dumps(sim, save, dump_problems)
     sim.prepare()
     recording = open_recording(sim, save, resume=resume, accept_changes=accept_changes) if save is not None else None
@@ -128,8 +131,11 @@ def run(
     except BaseException as cause:
         _end_early(sim, recording, cause)
         if isinstance(cause, BlowUpError) and save is not None:
-            path = dump_failure(sim, save.path)
-            raise BlowUpError(f"{cause} State and problem are in {path}.") from cause
+            try:
+                where = f"State and problem are in {dump_failure(sim, save.path)}."
+            except FileError as other:
+                where = f"Its state could not be kept: {other}"
+            raise BlowUpError(f"{cause} {where}") from cause
         raise
     if recording is not None:
         recording.end(sim, finished=not log.out_of_time)
@@ -158,7 +164,7 @@ def _check_arguments(until: float, save: Save | None, strict: bool, resume: bool
         checks.flag(f"Simulation.run.{name}", value)
     if save is not None and not isinstance(save, Save):
         raise OptionsError(
-            message("Simulation.run.save", "must be a Save", repr(save), "For example Save(path='run.h5').")
+            message("Simulation.run.save", "must be a Save", checks.short(save), "For example Save(path='run.h5').")
         )
     if resume and save is None:
         raise OptionsError(message("Simulation.run.resume", "needs save", None, "Give the file to continue."))
@@ -224,7 +230,7 @@ class _Log:
         if recording is None:
             return self._recent.table()
         rows = self._first, self._first + self.steps
-        return StoredReports(recording.save.path, recording.run_id, list(report_columns(sim.model)), rows)
+        return StoredReports(recording.writer.path, recording.run_id, list(report_columns(sim.model)), rows)
 
 
 def _steps(
@@ -288,7 +294,12 @@ class _Dumps:
     def __init__(self, sim: Simulation, save: Save | None, steps: Sequence[int]) -> None:
         where = "Simulation.run.dump_problems"
         self._sim, self._save, self.paths = sim, save, []
-        self._wanted = {checks.integer(where, k, at_least=1) for k in steps}
+        try:
+            wanted = list(steps)
+        except TypeError:
+            remedy = "Write [3] for one."
+            raise OptionsError(message(where, "must be a list of steps", checks.short(steps), remedy)) from None
+        self._wanted = {checks.integer(where, k, at_least=1) for k in wanted}
         if self._wanted and save is None:
             raise OptionsError(message(where, "needs save", None, "The files lie beside the trajectory."))
         if self._wanted and not can_be_dumped(sim.model):

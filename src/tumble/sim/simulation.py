@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copyreg
 import importlib
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -279,10 +277,13 @@ class Simulation:
 
     @property
     def description(self) -> Description:
-        """Everything that acts, by name: model, step options and solver."""
-        acting = (self.model, self.options, self.solver)
-        if self._described is None or any(a is not b for a, b in zip(self._described[0], acting)):
-            self._described = acting, describe(model=self.model, step=self.options, solver=self.solver)
+        """Everything that acts, by name: model, step options, solver and the functions of `set_target`."""
+        functions = {} if self._work.joints is None else dict(self._work.joints.functions)
+        acting = (self.model, self.options, self.solver, *functions, *functions.values())
+        before = () if self._described is None else self._described[0]
+        if len(before) != len(acting) or any(a is not b for a, b in zip(before, acting)):
+            targets = {f"target of {self.model.joints.motors[k].name}": f for k, f in functions.items()}
+            self._described = acting, describe(model=self.model, step=self.options, solver=self.solver, **targets)
         return self._described[1]
 
     def save_checkpoint(
@@ -488,18 +489,6 @@ class Simulation:
             raise blow_up(self.model, failed, result, self.options.speed_limit)
         self._watch.after(result, self.state.velocity)
 
-
-def _model_parts(model: Model) -> tuple:
-    """A model for pickle and deepcopy, which cannot take its read-only table of motions."""
-    parts = {f.name: getattr(model, f.name) for f in fields(model)} | {"motions": dict(model.motions)}
-    return _model, (parts,)
-
-
-def _model(parts: dict[str, Any]) -> Model:
-    return Model(**parts)
-
-
-copyreg.pickle(Model, _model_parts)
 
 _PREPARED: set[tuple[str, str]] = set()
 

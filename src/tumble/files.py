@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, message
+from .errors import FileError, message
 
 try:
     import fcntl
 except ImportError:  # where there is none, nothing is locked
     fcntl = None
 
-__all__ = ["Lock", "check_place", "made_in_memory", "replacing", "sync", "unwritable"]
+__all__ = ["Lock", "check_place", "check_readable", "is_file", "made_in_memory", "replacing", "sync", "unwritable"]
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 """What file systems answer that know no locks."""
@@ -30,6 +30,8 @@ def check_place(path: Path) -> None:
         if len(name) > longest:
             rule = f"must have a name of at most {longest} bytes, with room for a lock beside it"
             raise FileError(message(str(path), rule, f"{len(name)} bytes", "Choose a shorter name."))
+        with contextlib.suppress(FileNotFoundError):
+            path.stat()  # Path.is_file() and its sisters say no word about links in a circle
         if path.is_dir() or not parent.is_dir():
             got = "a folder" if path.is_dir() else f"no folder {parent}"
             remedy = "Create the folder or choose another name."
@@ -37,8 +39,24 @@ def check_place(path: Path) -> None:
         if path.exists() and not path.is_file():
             remedy = "Choose another name: devices, pipes and sockets are left alone."
             raise FileError(message(str(path), "must be a regular file", "another kind of file", remedy))
-    except OSError as cause:
+    except FileError:
+        raise
+    except (OSError, ValueError) as cause:  # ValueError: a name with a zero byte
         raise unwritable(path, cause) from cause
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file of this name; no for names that no system takes."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a file that may not be read, before HDF5 calls it damaged."""
+    if not os.access(path, os.R_OK):
+        raise FileError(message(str(path), "must be readable", os.strerror(errno.EACCES), "Check its permissions."))
 
 
 @contextlib.contextmanager
