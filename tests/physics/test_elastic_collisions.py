@@ -143,6 +143,18 @@ def test_slow_impacts_take_only_their_own_energy():
     assert -1e-4 < energy[-1] / energy[0] - 1.0 < 1e-6
 
 
+@pytest.mark.filterwarnings("ignore:.*overlap")
+def test_a_touching_contact_that_was_parting_gives_no_energy():
+    """Two spheres part, a touch deep still, when heavier ones hit both from outside: pressed, they bounce."""
+    scene, steel = elastic_scene(threshold=0.0)
+    for x, v, mass in ((-0.3002, 3.0, 2.0), (-0.1, -1.0, 1.0), (0.0995, 1.0, 1.0), (0.2997, -3.0, 2.0)):
+        scene.add_body(tb.Sphere(0.1), mass=mass, material=steel, position=(x, 0, 0), velocity=(v, 0, 0))
+    for integrator in ("euler", "moreau"):
+        sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3, integrator=integrator))
+        energy = np.array([sim.step().kinetic_energy for _ in range(60)])
+        assert np.abs(energy / 19.0 - 1.0).max() < 1e-9
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("radii", [(0.05, 0.05), (0.02, 0.06)])
 @pytest.mark.parametrize("dt", [2e-3, 1e-3, 5e-4])

@@ -7,8 +7,9 @@ so contacts that hit with e = 1 keep the energy exactly, one alone or many at on
 The others do not. A body thrown off one contact may meet a second one in the same step, whose row gap / h + u_n >= 0
 then brakes it: g (v_n - gap / h) / 2, an impact without restitution (this took 4 to 18 % of a dense elastic cloud's
 energy in a second). Such contacts are left open, the step is solved without them, and those that now close are a second
-round of hits, from the velocities after the first one; and so on. Impulses of the rounds add up. Contacts that rest or
-touch (v_n + u_n below the threshold) stay in the rows: touching bodies share one impact.
+round of hits, from the velocities after the first one; and so on. Impulses of the rounds add up. Likewise contacts that
+touch and were parting when another hit pressed them together: their rows, g v_n / 2, would give energy. Contacts that
+rest or touch (v_n + u_n below the threshold) stay in the rows: touching bodies share one impact.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ ROUNDS = 12
 """Rounds of hits in a step at most; what would hit after the last one is braked."""
 OPENINGS = 4
 """Solves again at most so often in a round because opening one contact has closed another."""
+STILL = 1e-9
+"""Touching contacts that part by less than this part of the fastest relative speed are at rest."""
 OPEN = 4.0
 """An opened contact may close by this many times the largest relative speed of the step: as good as any, and of the
 scale of the problem, by which solvers measure their error."""
@@ -102,7 +105,8 @@ def rebounds(
         true_bias, opened = problem.bias[0, :n].copy(), np.zeros(n, bool)
         for _ in range(OPENINGS):
             after = _normal_speeds(problem, free, total + impulse, rows)[:n]
-            braked = (e > 0.0) & ~hit & (gap > 0.0) & (impulse[0, :n] > 0.0) & (np.abs(speed + after) > threshold)
+            braked = (e > 0.0) & ~hit & (impulse[0, :n] > 0.0) & (np.abs(speed + after) > threshold)
+            braked &= (gap > 0.0) | (speed > np.maximum(threshold, STILL * room))
             if not np.any(braked & ~opened):
                 break
             opened |= braked

@@ -171,6 +171,8 @@ def step(
         work_normal, work_friction, work_recovery, work_driven = _contact_work(
             model, contacts, problem, impulse, work, change, h
         )
+        if moreau:  # its velocities push nothing apart
+            work_normal, work_recovery = work_normal + work_recovery, 0.0
         reaction = None
         if work.joints is not None:
             bounded = impulse[0, contacts.count : problem.count]
