@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import tumble as tb
+from tests.signals import answer_signals
 from tumble.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -96,7 +97,7 @@ def test_demo_twice(tmp_path):
 def test_interrupted_run_keeps_its_data_and_resumes_exactly(scene, capsys):
     long = ("run", scene, "--threads", "1", "--quiet")
     command = [sys.executable, "-m", "tumble.cli", *map(str, long), "--until", "1000", "--out", "long.h5"]
-    child = subprocess.Popen(command, cwd=scene.parent, text=True, stderr=subprocess.PIPE)
+    child = subprocess.Popen(command, cwd=scene.parent, text=True, stderr=subprocess.PIPE, preexec_fn=answer_signals)
     limit = time.monotonic() + 200
     while not (scene.parent / "long.h5").exists() and child.poll() is None and time.monotonic() < limit:
         time.sleep(0.05)

@@ -17,6 +17,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import tumble as tb
+from tests.signals import answer_signals
 from tumble.cli import main
 from tumble.errors import FileError, OptionsError, TumbleError
 from tumble.observe.checkpoint import read_checkpoint
@@ -417,7 +418,9 @@ def started(folder, *arguments):
     """A long run that has written its first checkpoint."""
     command = [sys.executable, "-m", "tumble", *RUN, "--until", "1000", *arguments]
     environment = os.environ | {"NUMBA_NUM_THREADS": "1"}
-    child = subprocess.Popen(command, cwd=folder, text=True, stderr=subprocess.PIPE, env=environment)
+    child = subprocess.Popen(
+        command, cwd=folder, text=True, stderr=subprocess.PIPE, env=environment, preexec_fn=answer_signals
+    )
     limit = time.monotonic() + 200
     while not (folder / "scene.checkpoint.h5").exists() and child.poll() is None and time.monotonic() < limit:
         time.sleep(0.05)
@@ -456,7 +459,7 @@ def test_a_run_that_is_asked_writes_a_checkpoint_and_goes_on(folder):
 @pytest.mark.parametrize("delay", [0.1, 0.5])
 def test_an_interrupt_while_loading_is_one_line(folder, delay):
     command = [sys.executable, "-m", "tumble", *RUN, "--until", "1000"]
-    child = subprocess.Popen(command, cwd=folder, text=True, stderr=subprocess.PIPE)
+    child = subprocess.Popen(command, cwd=folder, text=True, stderr=subprocess.PIPE, preexec_fn=answer_signals)
     time.sleep(delay)
     child.send_signal(signal.SIGINT)
     errors = child.communicate(timeout=60)[1]
