@@ -284,7 +284,8 @@ def _check_changes(old: Trajectory, model: Model, different: list[Change], accep
     stored = layout.difference(old.model, model)
     if stored is not None:
         first = next((c for c in different if stored in c.name), different[0])
-        rule = f"must be {first.before} as when the run began: bodies, shapes and masses cannot change within a file"
+        fixed = "bodies, shapes, masses and emitters cannot change within a file"
+        rule = f"must be {first.before} as when the run began: {fixed}"
         got, remedy = first.now, f"Resume with the old scene. {ANEW}"
         raise FileError(message(f"{old.path}: {first.name}", rule, got, remedy))
     if not accepted:
