@@ -25,6 +25,8 @@ class RowSet:
         self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable)
         self.rows = rows[self.pattern.order]
         """Numbers of the rows"""
+        self.cluster = np.repeat(np.arange(len(self.pattern.cluster) - 1), np.diff(self.pattern.cluster))
+        """(rows,) cluster of each"""
         self.body = np.ascontiguousarray(bodies[self.rows])
         self.coord = np.ascontiguousarray(j.row_coord[self.rows])
         self.weight = np.ascontiguousarray(j.row_weight[self.rows])

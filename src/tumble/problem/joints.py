@@ -512,7 +512,7 @@ class Joints:
 
     def _rows_at_kick(self) -> RowSet:
         """The rows to be closed: with the limits that are pressed, unless they depend on the others."""
-        if self._pressed.size:
+        while self._pressed.size:
             if self._stops is None:
                 rows = np.concatenate([self._model.joints.equality_rows, self._stop_rows])
                 self._stops = RowSet(self._model, self._backend, rows, self._movable)
@@ -522,9 +522,10 @@ class Joints:
             s.kick.assemble(self._coord_jacobian, self._inertia_at_kick)
             s.kick.compliance[:] = own[s.rows]
             s.kick.factor()
-            if s.kick.dropped == self.system.dropped:
+            dependent = s.kick.dropped_in > self.system.dropped_in
+            if not dependent.any():
                 return s
-            self._pressed = np.zeros(0, np.int64)
+            self._pressed = np.setdiff1d(self._pressed, s.rows[dependent[s.cluster]])
         return self._exact
 
     def open(self, state: State) -> bool:
