@@ -58,11 +58,11 @@ def test_overloads_count_although_nobody_imports_them():
 CALLER = """
 import sys
 import numpy as np
-from tumble.kernels.jit import compile_log, loop, parallel_loop, prange
+from tumble.kernels.jit import blockwise, compile_log, loop
 
-@parallel_loop
-def double(x):
-    for k in prange(x.size):
+@blockwise(2, "x.size")
+def double(block, x):
+    for k in range(2 * block, min(2 * block + 2, x.size)):
         x[k] *= 2.0
 
 @loop

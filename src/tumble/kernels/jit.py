@@ -8,12 +8,13 @@ processor. It lies in the user's cache directory (`cache`), hence also works for
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from numba.core import event
 
 from .cache import cache_root
 from .fingerprint import fingerprint
+from .inner import InnerCompiler
+from .team import run_team
 
 try:
     import fcntl
@@ -30,17 +33,15 @@ except ImportError:  # systems without it: there, two processes should not compi
     fcntl = None
 
 __all__ = [
+    "blockwise",
     "cache_folder",
     "compile_log",
     "formula",
     "loop",
+    "merged_formula",
     "most_threads",
-    "parallel_loop",
-    "prange",
     "set_threads",
 ]
-
-prange = numba.prange
 
 # No fastmath anywhere. A function that is called out of line is compiled twice, on its own and inside its caller, and
 # which copy a process runs depends on what it loaded first. Contraction and reassociation would make the copies differ
@@ -72,6 +73,22 @@ def cache_folder() -> Path:
 _FOLDER = cache_folder()
 
 
+_PLAIN = {"error_model": "numpy", "nogil": True}
+_INNER = {**_PLAIN, "pipeline_class": InnerCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _compiled(function: Callable, *, cached: bool, merged: bool = False) -> Callable:
+    """A function for Python to call, which compiled callers know in the form that `inner` describes."""
+    if cached:
+        outer = _cached(numba.njit(cache=True, **_PLAIN), function)
+    else:
+        outer = numba.njit(**_PLAIN)(function)
+    if hasattr(outer, "typingctx"):  # not where the compiler is switched off
+        inner = numba.njit(forceinline=merged, **_INNER)(function)
+        outer.get_call_template, outer.get_overload = inner.get_call_template, inner.get_overload
+    return outer
+
+
 def _cached(decorator: Callable, function: Callable) -> Callable:
     """Apply a Numba decorator with our cache folder, leaving the user's own Numba settings alone."""
     before = numba.config.CACHE_DIR
@@ -81,75 +98,85 @@ def _cached(decorator: Callable, function: Callable) -> Callable:
     finally:
         numba.config.CACHE_DIR = before
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
-        compiled._cache.save_overload = _saving_alone(compiled._cache.save_overload)
-        compiled._cache.load_overload = _loading_with_threads(compiled._cache.load_overload)
+        compiled.compile = _compiling_once(compiled)
+        compiled._cache.save_overload = _saving_if_possible(compiled._cache.save_overload)
     return compiled
 
 
-def _loading_with_threads(load: Callable) -> Callable:
-    """Load when the threads are there.
+def _compiling_once(kernel: Any) -> Callable:
+    """Load or compile a kernel under a lock that all processes share.
 
-    A loop that calls parallel ones has their code in its own file, with a note that the threads must be started before
-    it is loaded. But Numba forgets the note where it compiled the caller with parallel loops that came from the cache:
-    such a file, loaded before any other, ended the process (LLVM ERROR: Symbol not found).
+    Processes that start together compile each kernel once between them: who comes second waits and loads. And Numba
+    numbers a function's compiled signatures by looking at those that are there, so two processes at once could write
+    two signatures to one file, and a third would then run the wrong machine code.
     """
+    compile_kernel = kernel.compile
 
-    def load_with_threads(signature: Any, context: Any) -> Any:
-        numba.get_num_threads()  # starts them
-        return load(signature, context)
+    def compile_once(signature: Any) -> Any:
+        numba.get_num_threads()  # starts the threads, whose functions the code of a kernel names
+        with ExitStack() as held:
+            if fcntl is not None:
+                with suppress(OSError):  # a full disk or a folder gone: this process compiles for itself
+                    name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}.lock"
+                    Path(kernel._cache.cache_path).mkdir(parents=True, exist_ok=True)
+                    lock = held.enter_context(open(Path(kernel._cache.cache_path) / name, "w"))
+                    fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            return compile_kernel(signature)
 
-    return load_with_threads
+    return compile_once
 
 
-def _saving_alone(save: Callable) -> Callable:
-    """Save under a lock that all processes share.
-
-    Numba numbers a function's compiled signatures by looking at those that are there, so two processes could write two
-    signatures to one file, and a third would then run the wrong machine code.
-    """
-
-    def save_alone(signature: Any, data: Any) -> None:
-        if fcntl is None:
-            return save(signature, data)
+def _saving_if_possible(save: Callable) -> Callable:
+    def save_if_possible(signature: Any, data: Any) -> None:
         with suppress(OSError):  # a full disk: this process has its kernel, the next one compiles it again
-            _FOLDER.mkdir(parents=True, exist_ok=True)
-            with open(_FOLDER / "lock", "w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
-                save(signature, data)
+            save(signature, data)
 
-    return save_alone
+    return save_if_possible
 
 
 def formula(function: Callable) -> Callable:
     """A scalar function that loops call; compiled into each of them."""
-    return numba.njit(error_model="numpy", nogil=True)(function)
+    return _compiled(function, cached=False)
 
 
 def merged_formula(function: Callable) -> Callable:
     """A formula that is called so often that passing its arguments would cost more than its work."""
-    return numba.njit(error_model="numpy", nogil=True, forceinline=True)(function)
-
-
-def block_body(function: Callable) -> Callable:
-    """The work of one block, merged into the loops that call it (in parallel, or directly for a small problem)."""
-    return numba.njit(error_model="numpy", nogil=True, inline="always")(function)
+    return _compiled(function, cached=False, merged=True)
 
 
 def loop(function: Callable) -> Callable:
     """A sequential loop over flat arrays."""
-    return _cached(numba.njit(error_model="numpy", cache=True, nogil=True), function)
+    return _compiled(function, cached=True)
 
 
-def parallel_loop(function: Callable) -> Callable:
-    """A loop whose `prange` goes over fixed blocks."""
-    return _cached(numba.njit(error_model="numpy", cache=True, nogil=True, parallel=True), function)
+def blockwise(size: int, items: str = "count") -> Callable[[Callable], Callable]:
+    """A pass over so many items in blocks of a fixed size, which the threads share.
+
+    The function does the work of one block: its first argument is the number of the block, which callers leave out.
+    items: how many there are, an expression of the other arguments.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        name, file = function.__name__, function.__code__.co_filename
+        arguments = ", ".join(list(inspect.signature(function).parameters)[1:])
+        source = f"""
+def {name}({arguments}):
+    blocks = (({items}) + {size - 1}) // {size}
+    if blocks == 1:
+        work_of_block(0, {arguments})
+    elif blocks > 1:
+        run_team(work_of_block, blocks, ({arguments},))
+"""
+        names = {"work_of_block": numba.njit(**_INNER)(function), "run_team": run_team, "__name__": function.__module__}
+        exec(compile(source, file, "exec"), names)
+        names[name].__doc__ = function.__doc__
+        return loop(names[name])
+
+    return decorate
 
 
 BLOCK = 1024
 """Contacts in a block of a loop or a sum. Fixed, so that results do not depend on the number of threads."""
-
-SMALL = 128
-"""Up to so many contacts a pass is called directly: entering a parallel loop costs about 2 us, even with one thread."""
 
 
 @formula

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...kernels.jit import block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK
 
 
@@ -50,21 +50,20 @@ def sort_contacts(
     return total
 
 
-@parallel_loop
+@blockwise(BLOCK)
 def arrange_contacts(
-    count, order, raw, raw_shapes, body, material, friction, smallest, body_a, mu, size, normal, point, gap
+    block, count, order, raw, raw_shapes, body, material, friction, smallest, body_a, mu, size, normal, point, gap
 ):
     """Copy the sorted contacts into component-first arrays."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            k = item_index(block, item)
-            c = order[k]
-            i, j = raw_shapes[c, 0], raw_shapes[c, 1]
-            sign = 1.0 if body[i] < body[j] else -1.0
-            body_a[k] = min(body[i], body[j])
-            mu[k] = friction[material[i], material[j]]
-            size[k] = min(smallest[i], smallest[j])
-            for d in range(3):
-                normal[d, k] = sign * raw[c, d]
-                point[d, k] = raw[c, 3 + d]
-            gap[k] = raw[c, 6]
+    for item in range(block_length(block, count)):
+        k = item_index(block, item)
+        c = order[k]
+        i, j = raw_shapes[c, 0], raw_shapes[c, 1]
+        sign = 1.0 if body[i] < body[j] else -1.0
+        body_a[k] = min(body[i], body[j])
+        mu[k] = friction[material[i], material[j]]
+        size[k] = min(smallest[i], smallest[j])
+        for d in range(3):
+            normal[d, k] = sign * raw[c, d]
+            point[d, k] = raw[c, 3 + d]
+        gap[k] = raw[c, 6]

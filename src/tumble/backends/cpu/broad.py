@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.convex import HALF_SPACE
-from ...kernels.jit import formula, loop, parallel_loop, prange
+from ...kernels.jit import blockwise, formula, loop
 from ...kernels.linalg import norm, row3, sub
 from ..base import BODY_BLOCK
 
@@ -65,21 +65,20 @@ def choose_phase(kind, box, level, histogram):
     return phase
 
 
-@parallel_loop
-def cell_keys(kind, box, phase, level, key):
+@blockwise(BODY_BLOCK, "kind.size")
+def cell_keys(block, kind, box, phase, level, key):
     """From bins to levels, and the cell of each box centre."""
     m = kind.size
-    for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
-        for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
-            if kind[i] == HALF_SPACE:
-                continue
-            e = (level[i] - phase) // 8
-            size = _cell_size(e, phase)
-            level[i] = e
-            x = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
-            y = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
-            z = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
-            key[i] = _cell_key(e, x, y, z)
+    for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
+        if kind[i] == HALF_SPACE:
+            continue
+        e = (level[i] - phase) // 8
+        size = _cell_size(e, phase)
+        level[i] = e
+        x = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
+        y = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
+        z = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
+        key[i] = _cell_key(e, x, y, z)
 
 
 @loop
@@ -163,8 +162,9 @@ def _above_plane(i, p, box, position, matrix):
     return height
 
 
-@parallel_loop
+@blockwise(PAIR_BLOCK, "kind.size")
 def find_pairs(
+    block,
     kind,
     body,
     body_kind,
@@ -199,73 +199,70 @@ def find_pairs(
     """
     m = kind.size
     hash_mask = bucket_start.size - 3
-    for block in prange((m + PAIR_BLOCK - 1) // PAIR_BLOCK):
-        found = 0
-        base = block * capacity
-        for i in range(block * PAIR_BLOCK, min(m, (block + 1) * PAIR_BLOCK)):
-            if kind[i] == HALF_SPACE:
+    found = 0
+    base = block * capacity
+    for i in range(block * PAIR_BLOCK, min(m, (block + 1) * PAIR_BLOCK)):
+        if kind[i] == HALF_SPACE:
+            continue
+        for s in range(plane_count):
+            p = planes[s]
+            b = body[p]
+            v = (free[b, 0], free[b, 1], free[b, 2])
+            w = (free[b, 3], free[b, 4], free[b, 5])
+            reach = h * (norm(v) + norm(w) * norm(sub(row3(position, i), row3(position, p))))
+            if _above_plane(i, p, box, position, matrix) <= reach + slack and _may_collide(
+                i, p, body, body_kind, group, mask, excluded
+            ):
+                if found < capacity:
+                    pair[base + found, 0], pair[base + found, 1] = i, p
+                found += 1
+        mine = level[i]
+        in_grid = level_count[mine] > FEW
+        for s in range(singles):
+            j = single[s]
+            if (
+                j != i
+                and (in_grid or i < j)
+                and _boxes_meet(box, i, j)
+                and _may_collide(i, j, body, body_kind, group, mask, excluded)
+            ):
+                if found < capacity:
+                    pair[base + found, 0], pair[base + found, 1] = i, j
+                found += 1
+        if not in_grid:
+            continue
+        for s in range(used):
+            e = levels[s]
+            if e < mine:
                 continue
-            for s in range(plane_count):
-                p = planes[s]
-                b = body[p]
-                v = (free[b, 0], free[b, 1], free[b, 2])
-                w = (free[b, 3], free[b, 4], free[b, 5])
-                reach = h * (norm(v) + norm(w) * norm(sub(row3(position, i), row3(position, p))))
-                if _above_plane(i, p, box, position, matrix) <= reach + slack and _may_collide(
-                    i, p, body, body_kind, group, mask, excluded
-                ):
-                    if found < capacity:
-                        pair[base + found, 0], pair[base + found, 1] = i, p
-                    found += 1
-            mine = level[i]
-            in_grid = level_count[mine] > FEW
-            for s in range(singles):
-                j = single[s]
-                if (
-                    j != i
-                    and (in_grid or i < j)
-                    and _boxes_meet(box, i, j)
-                    and _may_collide(i, j, body, body_kind, group, mask, excluded)
-                ):
-                    if found < capacity:
-                        pair[base + found, 0], pair[base + found, 1] = i, j
-                    found += 1
-            if not in_grid:
-                continue
-            for s in range(used):
-                e = levels[s]
-                if e < mine:
-                    continue
-                size = _cell_size(e, phase)
-                x0 = int(math.floor(box[i, 0] / size - 0.5))
-                x1 = int(math.floor(box[i, 3] / size + 0.5))
-                y0 = int(math.floor(box[i, 1] / size - 0.5))
-                y1 = int(math.floor(box[i, 4] / size + 0.5))
-                z0 = int(math.floor(box[i, 2] / size - 0.5))
-                z1 = int(math.floor(box[i, 5] / size + 0.5))
-                same = e == mine
-                cx, cy, cz = x0, y0, z0
-                if same:
-                    cx = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
-                    cy = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
-                    cz = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
-                for x in range(cx, x1 + 1):
-                    for y in range(cy if same and x == cx else y0, y1 + 1):
-                        for z in range(cz if same and x == cx and y == cy else z0, z1 + 1):
-                            home = same and x == cx and y == cy and z == cz
-                            wanted = _cell_key(e, x, y, z)
-                            b = _bucket(wanted, hash_mask) + 1
-                            for t in range(bucket_start[b], bucket_start[b + 1]):
-                                j = item[t]
-                                if key[j] != wanted or (home and j <= i):
-                                    continue
-                                if _boxes_meet(box, i, j) and _may_collide(
-                                    i, j, body, body_kind, group, mask, excluded
-                                ):
-                                    if found < capacity:
-                                        pair[base + found, 0], pair[base + found, 1] = i, j
-                                    found += 1
-        count[block] = found
+            size = _cell_size(e, phase)
+            x0 = int(math.floor(box[i, 0] / size - 0.5))
+            x1 = int(math.floor(box[i, 3] / size + 0.5))
+            y0 = int(math.floor(box[i, 1] / size - 0.5))
+            y1 = int(math.floor(box[i, 4] / size + 0.5))
+            z0 = int(math.floor(box[i, 2] / size - 0.5))
+            z1 = int(math.floor(box[i, 5] / size + 0.5))
+            same = e == mine
+            cx, cy, cz = x0, y0, z0
+            if same:
+                cx = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
+                cy = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
+                cz = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
+            for x in range(cx, x1 + 1):
+                for y in range(cy if same and x == cx else y0, y1 + 1):
+                    for z in range(cz if same and x == cx and y == cy else z0, z1 + 1):
+                        home = same and x == cx and y == cy and z == cz
+                        wanted = _cell_key(e, x, y, z)
+                        b = _bucket(wanted, hash_mask) + 1
+                        for t in range(bucket_start[b], bucket_start[b + 1]):
+                            j = item[t]
+                            if key[j] != wanted or (home and j <= i):
+                                continue
+                            if _boxes_meet(box, i, j) and _may_collide(i, j, body, body_kind, group, mask, excluded):
+                                if found < capacity:
+                                    pair[base + found, 0], pair[base + found, 1] = i, j
+                                found += 1
+    count[block] = found
 
 
 @loop

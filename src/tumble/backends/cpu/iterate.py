@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import coulomb_shift, project
-from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK
 from .measure import stop_value
 from .operators import product
@@ -74,8 +74,8 @@ def project_all(count, mu, x):
             x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
 
 
-@block_body
-def refresh_shift_block(block, count, nx, bias, mu, blend, shift):
+@blockwise(BLOCK)
+def _refresh_shift_plain(block, count, nx, bias, mu, blend, shift):
     """Move the Coulomb correction towards mu |u_T|."""
     for item in range(block_length(block, count)):
         c = item_index(block, item)
@@ -83,26 +83,17 @@ def refresh_shift_block(block, count, nx, bias, mu, blend, shift):
         shift[c] += blend * (target - shift[c])
 
 
-@parallel_loop
-def refresh_shift_blocks(count, nx, bias, mu, blend, shift):
-    """All blocks of `refresh_shift_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        refresh_shift_block(block, count, nx, bias, mu, blend, shift)
-
-
 @loop
 def refresh_shift(count, nx, bias, mu, blend, shift):
     """Move the Coulomb correction towards mu |u_T|."""
     if mu.ndim == 2:
         refresh_shift_rolling(count, nx, bias, mu, blend, shift)
-    elif count <= SMALL:
-        refresh_shift_block(0, count, nx, bias, mu, blend, shift)
     else:
-        refresh_shift_blocks(count, nx, bias, mu, blend, shift)
+        _refresh_shift_plain(count, nx, bias, mu, blend, shift)
 
 
-@block_body
-def _nesterov_step_block(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
+@blockwise(BLOCK)
+def _nesterov_step_plain(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
     """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
     for item in range(block_length(block, count)):
         c = item_index(block, item)
@@ -121,26 +112,17 @@ def _nesterov_step_block(block, count, x, x_old, nx, nx_old, bias, shift, mu, be
         x_new[0, c], x_new[1, c], x_new[2, c] = project(y0 - t * g0, y1 - t * g1, y2 - t * g2, mu[c])
 
 
-@parallel_loop
-def _nesterov_step_blocks(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
-    """All blocks of `_nesterov_step_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _nesterov_step_block(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
-
-
 @loop
 def _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
     """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
     if mu.ndim == 2:
         nesterov_step_rolling(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
-    elif count <= SMALL:
-        _nesterov_step_block(0, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
     else:
-        _nesterov_step_blocks(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
+        _nesterov_step_plain(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new)
 
 
-@block_body
-def _nesterov_dots_block(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
+@blockwise(BLOCK)
+def _nesterov_dots_plain(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
     dd0, dd1, dd2, dnd0, dnd1, dnd2, turn0, turn1, turn2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for item in range(block_length(block, count)):
@@ -163,22 +145,13 @@ def _nesterov_dots_block(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias
     partial[block, 2] = turn0 + turn1 + turn2
 
 
-@parallel_loop
-def _nesterov_dots_blocks(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
-    """All blocks of `_nesterov_dots_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _nesterov_dots_block(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
-
-
 @loop
-def _nesterov_dots(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
+def _nesterov_dots(mu, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
-    if x.shape[0] == 6:
+    if mu.ndim == 2:
         nesterov_dots_rolling(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
-    elif count <= SMALL:
-        _nesterov_dots_block(0, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
     else:
-        _nesterov_dots_blocks(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
+        _nesterov_dots_plain(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
 
 
 @loop
@@ -262,7 +235,7 @@ def apgd(
         blend = min(1.0, damping / k) if coulomb else 0.0
         _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, 1.0 / curvature, blend, x_new)
         product(op, x_new, nx_new)
-        _nesterov_dots(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
+        _nesterov_dots(mu, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
         products += 1
         dd, dnd, turn = sum_three(count, partial)
         while dnd > curvature * dd * (1.0 + 1e-9) and math.isfinite(dnd):
@@ -270,7 +243,7 @@ def apgd(
             curvature = seen if not paper and 2.0 * curvature < seen < 4.0 * curvature else 2.0 * curvature
             _nesterov_step(count, x, x_old, nx, nx_old, bias, shift, mu, beta, 1.0 / curvature, 0.0, x_new)
             product(op, x_new, nx_new)
-            _nesterov_dots(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
+            _nesterov_dots(mu, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial)
             products += 1
             dd, dnd, turn = sum_three(count, partial)
         if turn > 0.0:

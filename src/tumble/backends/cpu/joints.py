@@ -11,7 +11,7 @@ from __future__ import annotations
 from numba import types
 from numba.extending import overload
 
-from ...kernels.jit import formula, loop, parallel_loop, prange
+from ...kernels.jit import blockwise, formula, loop
 from ...kernels.joints import coordinate
 from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4
 from ..base import ArticulatedArrays
@@ -161,18 +161,18 @@ def _factor_cluster(
     return dropped
 
 
-@parallel_loop
+@blockwise(1, "cluster.size - 1")
 def factor_joints(
+    c,
     cluster, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row,
     l_value, l_used, inverse_pivot, work, mark, path, dropped,
 ):  # fmt: skip
     """Factor the system of every cluster; dropped (clusters,) counts the rows that depend on others."""
-    mark[:] = -1
-    for c in prange(cluster.size - 1):
-        dropped[c] = _factor_cluster(
-            cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, whole,
-            parent, l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
-        )  # fmt: skip
+    mark[cluster[c] : cluster[c + 1]] = -1
+    dropped[c] = _factor_cluster(
+        cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, whole,
+        parent, l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
+    )  # fmt: skip
 
 
 @formula
@@ -215,12 +215,11 @@ def _eliminate_cluster(first, end, body, jacobian, weighted, l_start, l_row, l_v
         push_row(body, weighted, r, -y[r], v)
 
 
-@parallel_loop
-def _eliminate_clusters(cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
-    for c in prange(cluster.size - 1):
-        _eliminate_cluster(
-            cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
-        )
+@blockwise(1, "cluster.size - 1")
+def _eliminate_clusters(c, cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
+    _eliminate_cluster(
+        cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
+    )
 
 
 @loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import coulomb_shift, interval_gap, local_error, natural_map, violation, weighted_set
-from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK, Measure
 from .rolling import measure_blocks_rolling
 
@@ -16,8 +16,8 @@ G_D = 1e-6
 NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE, LOCAL = 0, 1, 2, 3
 
 
-@block_body
-def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+@blockwise(BLOCK)
+def _natural_blocks_plain(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
     largest local error squared."""
     nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -41,23 +41,14 @@ def _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
     partial[block, 15] = local
 
 
-@parallel_loop
-def _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
-    """All blocks of `_natural_blocks_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _natural_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
-
-
 @loop
 def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
     largest local error squared (column 15)."""
     if mu.ndim == 2:
         measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
-    elif count <= SMALL:
-        _natural_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
     else:
-        _natural_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
+        _natural_blocks_plain(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
 
 
 @loop
@@ -87,8 +78,8 @@ def stop_value(stop, count, dim, x, nx, bias, mu, scale, weight, coulomb, partia
     return max(math.sqrt(values[Measure.GAP]), values[Measure.SHIFT_HAT]) / size if size > 0.0 else 0.0
 
 
-@block_body
-def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+@blockwise(BLOCK)
+def _measure_blocks_plain(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
     nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -130,22 +121,13 @@ def _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb,
     partial[block, 15], partial[block, 16] = local, most
 
 
-@parallel_loop
-def _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
-    """All blocks of `_measure_blocks_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _measure_blocks_block(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
-
-
 @loop
 def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
     if mu.ndim == 2:
         measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
-    elif count <= SMALL:
-        _measure_blocks_block(0, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
     else:
-        _measure_blocks_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
+        _measure_blocks_plain(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
 
 
 @loop

@@ -9,7 +9,7 @@ from ...kernels.convex import HALF_SPACE, MESH, SPHERE
 from ...kernels.cover import MOST
 from ...kernels.distance import sphere_sphere
 from ...kernels.epa import EPA_END
-from ...kernels.jit import formula, merged_formula, parallel_loop, prange
+from ...kernels.jit import blockwise, formula, merged_formula
 from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, norm, row3, row4, row9, sub
 from ...kernels.manifold import MANIFOLD_END, manifold
 from ...kernels.pairs import FAST_TRAVEL, meeting
@@ -178,8 +178,9 @@ def is_convex_pair(i, j, kind):
     return kind[i] < MESH and (kind[j] < MESH or kind[j] == HALF_SPACE)
 
 
-@parallel_loop
+@blockwise(1, "blocks")
 def find_contacts(
+    block,
     shapes,
     bodies,
     geometry,
@@ -206,47 +207,44 @@ def find_contacts(
     body_kind, center, free, handed_on = bodies.kind, bodies.center, bodies.free, bodies.handed_on
     points, face_start, face_plane = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
     loop_start, loop = geometry.face_loop_start, geometry.face_loop
-    for block in prange(blocks):
-        mine = scratch[get_thread_id()]
-        found = 0
-        base = block * raw_capacity
-        for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
-            i, j = ordered(pair[k, 0], pair[k, 1], kind, body)
-            if not is_convex_pair(i, j, kind):
-                continue
-            new, row = -1, base + min(found, raw_capacity - MOST)
-            if kind[j] == SPHERE:
-                new = _sphere_pair(
-                    i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, raw, row
-                )
-            if new < 0:
-                new = _convex_pair(
-                    i,
-                    j,
-                    kind,
-                    body,
-                    position,
-                    matrix,
-                    parameters,
-                    entry,
-                    smallest,
-                    bound,
-                    body_kind,
-                    center,
-                    free,
-                    handed_on,
-                    points,
-                    face_start,
-                    face_plane,
-                    loop_start,
-                    loop,
-                    h,
-                    margin,
-                    raw,
-                    row,
-                    mine,
-                )
-            for c in range(row, row + new):
-                raw_shapes[c, 0], raw_shapes[c, 1] = i, j
-            found += new
-        raw_count[block] = found
+    mine = scratch[get_thread_id()]
+    found = 0
+    base = block * raw_capacity
+    for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
+        i, j = ordered(pair[k, 0], pair[k, 1], kind, body)
+        if not is_convex_pair(i, j, kind):
+            continue
+        new, row = -1, base + min(found, raw_capacity - MOST)
+        if kind[j] == SPHERE:
+            new = _sphere_pair(i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, raw, row)
+        if new < 0:
+            new = _convex_pair(
+                i,
+                j,
+                kind,
+                body,
+                position,
+                matrix,
+                parameters,
+                entry,
+                smallest,
+                bound,
+                body_kind,
+                center,
+                free,
+                handed_on,
+                points,
+                face_start,
+                face_plane,
+                loop_start,
+                loop,
+                h,
+                margin,
+                raw,
+                row,
+                mine,
+            )
+        for c in range(row, row + new):
+            raw_shapes[c, 0], raw_shapes[c, 1] = i, j
+        found += new
+    raw_count[block] = found

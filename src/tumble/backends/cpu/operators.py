@@ -5,12 +5,12 @@ from __future__ import annotations
 from numba import types
 from numba.extending import overload
 
-from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK, BODY_BLOCK, ContactArrays, MatrixArrays
 
 
-@block_body
-def lay_down_block(block, op, x):
+@blockwise(BLOCK, "op.count")
+def lay_down(block, op, x):
     """World impulses of all contacts at their entries."""
     count, g = op.count, op.frame
     slot_a, slot_b, force = op.slot_a, op.slot_b, op.entry_force
@@ -25,24 +25,8 @@ def lay_down_block(block, op, x):
         force[b, 0], force[b, 1], force[b, 2] = fx, fy, fz
 
 
-@parallel_loop
-def lay_down_blocks(op, x):
-    """All blocks of `lay_down_block`."""
-    for block in prange((op.count + BLOCK - 1) // BLOCK):
-        lay_down_block(block, op, x)
-
-
-@loop
-def lay_down(op, x):
-    """World impulses of all contacts at their entries."""
-    if op.count <= SMALL:
-        lay_down_block(0, op, x)
-    else:
-        lay_down_blocks(op, x)
-
-
-@block_body
-def gather_block(block, op):
+@blockwise(BODY_BLOCK, "op.inverse_mass.shape[0]")
+def gather(block, op):
     """body_velocity = M^-1 (sum of the body's entries)."""
     start, arm, force = op.entry_start, op.entry_arm, op.entry_force
     im, ii, v = op.inverse_mass, op.inverse_inertia, op.body_velocity
@@ -64,24 +48,8 @@ def gather_block(block, op):
         v[i, 5] = ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
 
 
-@parallel_loop
-def gather_blocks(op):
-    """All blocks of `gather_block`."""
-    for block in prange((op.inverse_mass.shape[0] + BODY_BLOCK - 1) // BODY_BLOCK):
-        gather_block(block, op)
-
-
-@loop
-def gather(op):
-    """body_velocity = M^-1 (sum of the body's entries)."""
-    if op.inverse_mass.shape[0] <= BODY_BLOCK:
-        gather_block(0, op)
-    else:
-        gather_blocks(op)
-
-
-@block_body
-def read_rows_block(block, op, v, out):
+@blockwise(BLOCK, "op.count")
+def read_rows(block, op, v, out):
     """out = D^T v for body velocities v (bodies, 6)."""
     count, g, arms, body_a, body_b = op.count, op.frame, op.arms, op.body_a, op.body_b
     for item in range(block_length(block, count)):
@@ -95,22 +63,6 @@ def read_rows_block(block, op, v, out):
         out[0, c] = g[0, c] * vx + g[1, c] * vy + g[2, c] * vz
         out[1, c] = g[3, c] * vx + g[4, c] * vy + g[5, c] * vz
         out[2, c] = g[6, c] * vx + g[7, c] * vy + g[8, c] * vz
-
-
-@parallel_loop
-def read_rows_blocks(op, v, out):
-    """All blocks of `read_rows_block`."""
-    for block in prange((op.count + BLOCK - 1) // BLOCK):
-        read_rows_block(block, op, v, out)
-
-
-@loop
-def read_rows(op, v, out):
-    """out = D^T v for body velocities v (bodies, 6)."""
-    if op.count <= SMALL:
-        read_rows_block(0, op, v, out)
-    else:
-        read_rows_blocks(op, v, out)
 
 
 @loop
@@ -129,18 +81,17 @@ def add_compliance(op, x, out):
         _add_compliance(op.count, op.compliance, x, out)
 
 
-@parallel_loop
-def _add_compliance(count, e, x, out):
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            out[0, c] += e[0, c] * x[0, c]
-            out[1, c] += e[1, c] * x[1, c]
-            out[2, c] += e[1, c] * x[2, c]
+@blockwise(BLOCK)
+def _add_compliance(block, count, e, x, out):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        out[0, c] += e[0, c] * x[0, c]
+        out[1, c] += e[1, c] * x[1, c]
+        out[2, c] += e[1, c] * x[2, c]
 
 
-@block_body
-def matrix_product_block(block, op, x, out):
+@blockwise(BLOCK, "op.count")
+def matrix_product(block, op, x, out):
     """out = W x; rows that do not exist give zero."""
     count, dim, start, contact, component, value = op
     for item in range(block_length(block, count)):
@@ -151,22 +102,6 @@ def matrix_product_block(block, op, x, out):
                 for e in range(start[dim * c + k], start[dim * c + k + 1]):
                     s += value[e] * x[component[e], contact[e]]
             out[k, c] = s
-
-
-@parallel_loop
-def matrix_product_blocks(op, x, out):
-    """All blocks of `matrix_product_block`."""
-    for block in prange((op.count + BLOCK - 1) // BLOCK):
-        matrix_product_block(block, op, x, out)
-
-
-@loop
-def matrix_product(op, x, out):
-    """out = W x; rows that do not exist give zero."""
-    if op.count <= SMALL:
-        matrix_product_block(0, op, x, out)
-    else:
-        matrix_product_blocks(op, x, out)
 
 
 def product(op, x, out):
@@ -194,14 +129,13 @@ def _product(op, x, out):
     return None
 
 
-@parallel_loop
-def scale_frame(count, frame, scale, out):
+@blockwise(BLOCK)
+def scale_frame(block, count, frame, scale, out):
     """Frames times the rows' scales."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            sn, st = scale[0, c], scale[1, c]
-            for k in range(3):
-                out[k, c] = sn * frame[k, c]
-                out[3 + k, c] = st * frame[3 + k, c]
-                out[6 + k, c] = st * frame[6 + k, c]
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        sn, st = scale[0, c], scale[1, c]
+        for k in range(3):
+            out[k, c] = sn * frame[k, c]
+            out[3 + k, c] = st * frame[3 + k, c]
+            out[6 + k, c] = st * frame[6 + k, c]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.convex import HALF_SPACE, MESH, SPHERE, support
-from ...kernels.jit import formula, parallel_loop, prange
+from ...kernels.jit import blockwise, formula
 from ...kernels.linalg import add, cross, dot, mat_vec, norm, quat_matrix, quat_multiply, row3, row4, row9
 from ..base import BODY_BLOCK
 
@@ -49,8 +49,9 @@ def _reach(kind, s, entry, m, geometry, scratch, k):
     return -dot(d, support(kind, s, geometry.hull_point, scratch, d)) - s[3], up
 
 
-@parallel_loop
+@blockwise(BODY_BLOCK, "shapes.kind.size")
 def place_shapes(
+    block,
     shapes,
     geometry,
     local_position,
@@ -74,31 +75,30 @@ def place_shapes(
     world_position, world_matrix = shapes.position, shapes.matrix  # out of the tuple: see find_contacts
     shape_kind, shape_body, parameters, entry = shapes.kind, shapes.body, shapes.parameters, shapes.geometry
     smallest_half, bound = shapes.smallest, shapes.bound
-    for block in prange((m + BODY_BLOCK - 1) // BODY_BLOCK):
-        for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
-            b, kind = shape_body[i], np.int64(shape_kind[i])
-            arm = mat_vec(row9(matrix, b), row3(local_position, i))
-            p = add(row3(position, b), arm)
-            r = quat_matrix(quat_multiply(row4(orientation, b), row4(local_orientation, i)))
+    for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
+        b, kind = shape_body[i], np.int64(shape_kind[i])
+        arm = mat_vec(row9(matrix, b), row3(local_position, i))
+        p = add(row3(position, b), arm)
+        r = quat_matrix(quat_multiply(row4(orientation, b), row4(local_orientation, i)))
+        for k in range(3):
+            world_position[i, k] = p[k]
+        for k in range(9):
+            world_matrix[i, k] = r[k]
+        if kind == HALF_SPACE:
+            continue
+        w = (free[b, 3], free[b, 4], free[b, 5])
+        v = add((free[b, 0], free[b, 1], free[b, 2]), cross(w, arm))
+        smallest = smallest_half[i]
+        extra = (0.05 * smallest if margin < 0.0 else 0.5 * margin) + min(0.1 * smallest, 0.5 * stir)
+        if kind != SPHERE:
+            extra += h * norm(w) * bound[i]
+        s = row4(parameters, i)
+        if kind == SPHERE:
             for k in range(3):
-                world_position[i, k] = p[k]
-            for k in range(9):
-                world_matrix[i, k] = r[k]
-            if kind == HALF_SPACE:
-                continue
-            w = (free[b, 3], free[b, 4], free[b, 5])
-            v = add((free[b, 0], free[b, 1], free[b, 2]), cross(w, arm))
-            smallest = smallest_half[i]
-            extra = (0.05 * smallest if margin < 0.0 else 0.5 * margin) + min(0.1 * smallest, 0.5 * stir)
-            if kind != SPHERE:
-                extra += h * norm(w) * bound[i]
-            s = row4(parameters, i)
-            if kind == SPHERE:
-                for k in range(3):
-                    box[i, k] = p[k] - s[3] - extra + min(0.0, h * v[k])
-                    box[i, 3 + k] = p[k] + s[3] + extra + max(0.0, h * v[k])
-                continue
-            for k in range(3):
-                low, high = _reach(kind, s, np.int64(entry[i]), r, geometry, scratch, k)
-                box[i, k] = p[k] + low - extra + min(0.0, h * v[k])
-                box[i, 3 + k] = p[k] + high + extra + max(0.0, h * v[k])
+                box[i, k] = p[k] - s[3] - extra + min(0.0, h * v[k])
+                box[i, 3 + k] = p[k] + s[3] + extra + max(0.0, h * v[k])
+            continue
+        for k in range(3):
+            low, high = _reach(kind, s, np.int64(entry[i]), r, geometry, scratch, k)
+            box[i, k] = p[k] + low - extra + min(0.0, h * v[k])
+            box[i, 3 + k] = p[k] + high + extra + max(0.0, h * v[k])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.jit import formula, parallel_loop, prange
+from ...kernels.jit import blockwise, formula
 from ...kernels.joints import ANGLE, arctangent, coordinate
 from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4, row9
 from ...kernels.motion import drift
@@ -195,9 +195,23 @@ def _close_cluster(
     found[cluster, 0], found[cluster, 2] = best, at
 
 
-@parallel_loop
+@blockwise(1, "rows.cluster.size - 1")
 def close_joints(
-    rest, done, rounds, rows, frames, bodies, value, jacobian, velocity, position, orientation, work, small, found
+    cluster,
+    rest,
+    done,
+    rounds,
+    rows,
+    frames,
+    bodies,
+    value,
+    jacobian,
+    velocity,
+    position,
+    orientation,
+    work,
+    small,
+    found,
 ):
     """Change velocities (n, 6) of the kick so that the rigid rows hold after a drift of `rest`, to `done` if possible.
 
@@ -205,8 +219,7 @@ def close_joints(
     at the end of all bodies that no row can move. rounds: at most, 1 only looks (work.g). found (clusters, 4):
     violation after and before, its row, rounds. work.y are the impulses.
     """
-    for cluster in prange(rows.cluster.size - 1):
-        _close_cluster(
-            cluster, rest, done, rounds, rows, frames, bodies, value, jacobian, velocity, position, orientation, work,
-            small, found,
-        )  # fmt: skip
+    _close_cluster(
+        cluster, rest, done, rounds, rows, frames, bodies, value, jacobian, velocity, position, orientation, work,
+        small, found,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from numba import types
 from numba.extending import overload
 
 from ...kernels.cones import coulomb_shift, project
-from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK, ContactArrays, MatrixArrays
 from .iterate import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all, refresh_shift
 from .measure import stop_value
@@ -67,8 +67,8 @@ def _sweep(op, bias, mu, step, part, blend, x, shift):
     return None
 
 
-@block_body
-def _jacobi_step_block(block, count, nx, bias, shift, mu, step, part, x):
+@blockwise(BLOCK)
+def _jacobi_step(block, count, nx, bias, shift, mu, step, part, x):
     """All blocks at once, from the same product."""
     for item in range(block_length(block, count)):
         c = item_index(block, item)
@@ -84,22 +84,6 @@ def _jacobi_step_block(block, count, nx, bias, shift, mu, step, part, x):
             x[0, c], x[1, c], x[2, c] = p0, p1, p2
         else:
             x[0, c], x[1, c], x[2, c] = x0 + part * (p0 - x0), x1 + part * (p1 - x1), x2 + part * (p2 - x2)
-
-
-@parallel_loop
-def _jacobi_step_blocks(count, nx, bias, shift, mu, step, part, x):
-    """All blocks of `_jacobi_step_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _jacobi_step_block(block, count, nx, bias, shift, mu, step, part, x)
-
-
-@loop
-def _jacobi_step(count, nx, bias, shift, mu, step, part, x):
-    """All blocks at once, from the same product."""
-    if count <= SMALL:
-        _jacobi_step_block(0, count, nx, bias, shift, mu, step, part, x)
-    else:
-        _jacobi_step_blocks(count, nx, bias, shift, mu, step, part, x)
 
 
 @loop

@@ -6,7 +6,7 @@ mu (3, cap): sliding, spinning and rolling friction; scale (4, cap), weight (2, 
 from __future__ import annotations
 
 from ...kernels.cones import interval_gap, local_error, project_rolling, rolling_shift
-from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK
 
 G_D = 1e-6
@@ -37,42 +37,40 @@ def refresh_shift_rolling(count, nx, bias, mu, blend, shift):
         shift[c] += blend * (_shift_at(nx, bias, mu, c) - shift[c])
 
 
-@parallel_loop
-def nesterov_step_rolling(count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
+@blockwise(BLOCK)
+def nesterov_step_rolling(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
     """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            s = shift[c]
-            s += blend * (_shift_at(nx, bias, mu, c) - s)
-            shift[c] = s
-            for k in range(6):
-                g = nx[k, c] + beta * (nx[k, c] - nx_old[k, c]) + bias[k, c]
-                y = x[k, c] + beta * (x[k, c] - x_old[k, c])
-                x_new[k, c] = y - t * (g + s if k == 0 else g)
-            z = project_rolling(
-                x_new[0, c], x_new[1, c], x_new[2, c], x_new[3, c], x_new[4, c], x_new[5, c],
-                mu[0, c], mu[1, c], mu[2, c],
-            )  # fmt: skip
-            for k in range(6):
-                x_new[k, c] = z[k]
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        s = shift[c]
+        s += blend * (_shift_at(nx, bias, mu, c) - s)
+        shift[c] = s
+        for k in range(6):
+            g = nx[k, c] + beta * (nx[k, c] - nx_old[k, c]) + bias[k, c]
+            y = x[k, c] + beta * (x[k, c] - x_old[k, c])
+            x_new[k, c] = y - t * (g + s if k == 0 else g)
+        z = project_rolling(
+            x_new[0, c], x_new[1, c], x_new[2, c], x_new[3, c], x_new[4, c], x_new[5, c],
+            mu[0, c], mu[1, c], mu[2, c],
+        )  # fmt: skip
+        for k in range(6):
+            x_new[k, c] = z[k]
 
 
-@parallel_loop
-def nesterov_dots_rolling(count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
+@blockwise(BLOCK)
+def nesterov_dots_rolling(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        dd, dnd, turn = 0.0, 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            for k in range(6):
-                z = x_new[k, c] - x[k, c]
-                y = nx[k, c] + beta * (nx[k, c] - nx_old[k, c])
-                d = z - beta * (x[k, c] - x_old[k, c])
-                dd += d * d
-                dnd += d * (nx_new[k, c] - y)
-                turn += (y + bias[k, c] + (shift[c] if k == 0 else 0.0)) * z
-        partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, turn
+    dd, dnd, turn = 0.0, 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(6):
+            z = x_new[k, c] - x[k, c]
+            y = nx[k, c] + beta * (nx[k, c] - nx_old[k, c])
+            d = z - beta * (x[k, c] - x_old[k, c])
+            dd += d * d
+            dnd += d * (nx_new[k, c] - y)
+            turn += (y + bias[k, c] + (shift[c] if k == 0 else 0.0)) * z
+    partial[block, 0], partial[block, 1], partial[block, 2] = dd, dnd, turn
 
 
 @formula
@@ -91,62 +89,61 @@ def _squares(n, u, w, s, p, q, force, torque):
     return force * (n * n + u * u + w * w) + torque * (s * s + p * p + q * q)
 
 
-@parallel_loop
-def measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+@blockwise(BLOCK)
+def measure_blocks_rolling(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
     """Sums and maxima of one block a row, as in `measure`; forces and torques have their own weights."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        local, most = 0.0, 0.0
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            sn, st, ss, sr = scale[0, c], scale[1, c], scale[2, c], scale[3, c]
-            mu0, sigma, rho = mu[0, c], mu[1, c], mu[2, c]
-            gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
-            gs, gp, gq = ss * x[3, c], sr * x[4, c], sr * x[5, c]
-            rn, ru, rw = bias[0, c] / sn, bias[1, c] / st, bias[2, c] / st
-            rs, rp, rq = bias[3, c] / ss, bias[4, c] / sr, bias[5, c] / sr
-            un, ut, uw = nx[0, c] / sn + rn, nx[1, c] / st + ru, nx[2, c] / st + rw
-            us, up, uq = nx[3, c] / ss + rs, nx[4, c] / sr + rp, nx[5, c] / sr + rq
-            slide = rolling_shift(ut, uw, us, up, uq, mu0, sigma, rho)
-            a = un + slide if coulomb else un
-            w, z = weight[0, c], weight[1, c]
-            v, y = 1.0 / w, 1.0 / z
-            one = _natural(
-                w * gn, w * gu, w * gw, z * gs, z * gp, z * gq, v * a, v * ut, v * uw, y * us, y * up, y * uq,
-                mu0 * w if mu0 < 0.0 else mu0, sigma * z * v, rho * z * v,
-            )  # fmt: skip
-            eq += _natural(
-                gn, gu, gw, gs, gp, gq, G_D * a, G_D * ut, G_D * uw, G_D * us, G_D * up, G_D * uq, mu0, sigma, rho
-            )
-            cla += _natural(gn, gu, gw, gs, gp, gq, a, ut, uw, us, up, uq, mu0, sigma, rho)
-            rr1 += _squares(rn, ru, rw, rs, rp, rq, 1.0, 1.0)
-            gg1 += _squares(gn, gu, gw, gs, gp, gq, 1.0, 1.0)
-            uu1 += _squares(un, ut, uw, us, up, uq, 1.0, 1.0)
-            r2 = _squares(rn, ru, rw, rs, rp, rq, v * v, y * y)
-            u2 = _squares(un, ut, uw, us, up, uq, v * v, y * y)
-            nat += one
-            rr += r2
-            gg += _squares(gn, gu, gw, gs, gp, gq, w * w, z * z)
-            uu += u2
-            local = max(local, local_error(one, r2, u2, w, speed))
-            most = max(most, w * w * one)
-            d = 0.0
-            if mu0 >= 0.0:
-                d = max(0.0, (0.0 if coulomb else slide) - un)
-                comp = max(comp, abs(gn * un))
-                pen = max(pen, -un)
-            gap += gn * (a + d) + gu * ut + gw * uw + gs * us + gp * up + gq * uq + interval_gap(un, mu0)
-            obj += 0.5 * (
-                gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw) + gs * (us + rs) + gp * (up + rp) + gq * (uq + rq)
-            )
-            dmax = max(dmax, d)
-            dhat = max(dhat, v * d)
-        partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
-        partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
-        partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
-        partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
-        partial[block, 15], partial[block, 16] = local, most
+    nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    local, most = 0.0, 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        sn, st, ss, sr = scale[0, c], scale[1, c], scale[2, c], scale[3, c]
+        mu0, sigma, rho = mu[0, c], mu[1, c], mu[2, c]
+        gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+        gs, gp, gq = ss * x[3, c], sr * x[4, c], sr * x[5, c]
+        rn, ru, rw = bias[0, c] / sn, bias[1, c] / st, bias[2, c] / st
+        rs, rp, rq = bias[3, c] / ss, bias[4, c] / sr, bias[5, c] / sr
+        un, ut, uw = nx[0, c] / sn + rn, nx[1, c] / st + ru, nx[2, c] / st + rw
+        us, up, uq = nx[3, c] / ss + rs, nx[4, c] / sr + rp, nx[5, c] / sr + rq
+        slide = rolling_shift(ut, uw, us, up, uq, mu0, sigma, rho)
+        a = un + slide if coulomb else un
+        w, z = weight[0, c], weight[1, c]
+        v, y = 1.0 / w, 1.0 / z
+        one = _natural(
+            w * gn, w * gu, w * gw, z * gs, z * gp, z * gq, v * a, v * ut, v * uw, y * us, y * up, y * uq,
+            mu0 * w if mu0 < 0.0 else mu0, sigma * z * v, rho * z * v,
+        )  # fmt: skip
+        eq += _natural(
+            gn, gu, gw, gs, gp, gq, G_D * a, G_D * ut, G_D * uw, G_D * us, G_D * up, G_D * uq, mu0, sigma, rho
+        )
+        cla += _natural(gn, gu, gw, gs, gp, gq, a, ut, uw, us, up, uq, mu0, sigma, rho)
+        rr1 += _squares(rn, ru, rw, rs, rp, rq, 1.0, 1.0)
+        gg1 += _squares(gn, gu, gw, gs, gp, gq, 1.0, 1.0)
+        uu1 += _squares(un, ut, uw, us, up, uq, 1.0, 1.0)
+        r2 = _squares(rn, ru, rw, rs, rp, rq, v * v, y * y)
+        u2 = _squares(un, ut, uw, us, up, uq, v * v, y * y)
+        nat += one
+        rr += r2
+        gg += _squares(gn, gu, gw, gs, gp, gq, w * w, z * z)
+        uu += u2
+        local = max(local, local_error(one, r2, u2, w, speed))
+        most = max(most, w * w * one)
+        d = 0.0
+        if mu0 >= 0.0:
+            d = max(0.0, (0.0 if coulomb else slide) - un)
+            comp = max(comp, abs(gn * un))
+            pen = max(pen, -un)
+        gap += gn * (a + d) + gu * ut + gw * uw + gs * us + gp * up + gq * uq + interval_gap(un, mu0)
+        obj += 0.5 * (
+            gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw) + gs * (us + rs) + gp * (up + rp) + gq * (uq + rq)
+        )
+        dmax = max(dmax, d)
+        dhat = max(dhat, v * d)
+    partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
+    partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
+    partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
+    partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
+    partial[block, 15], partial[block, 16] = local, most
 
 
 @loop

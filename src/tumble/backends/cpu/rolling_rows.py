@@ -8,55 +8,52 @@ from numba import types
 from numba.extending import overload
 
 from ...kernels.cones import project_rolling
-from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK, BODY_BLOCK, RollingArrays
 from .joints import add_all_compliance, articulated_rows, push_and_eliminate
 from .operators import gather, lay_down, product
 from .rows import FROZEN, weigh
 
 
-@parallel_loop
-def _lay_torques(count, slot_a, slot_b, g, x, torque):
+@blockwise(BLOCK)
+def _lay_torques(block, count, slot_a, slot_b, g, x, torque):
     """World torques of all contacts at their entries."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            s, p, q = x[3, c], x[4, c], x[5, c]
-            tx = g[0, c] * s + g[3, c] * p + g[6, c] * q
-            ty = g[1, c] * s + g[4, c] * p + g[7, c] * q
-            tz = g[2, c] * s + g[5, c] * p + g[8, c] * q
-            a, b = slot_a[c], slot_b[c]
-            torque[a, 0], torque[a, 1], torque[a, 2] = -tx, -ty, -tz
-            torque[b, 0], torque[b, 1], torque[b, 2] = tx, ty, tz
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        s, p, q = x[3, c], x[4, c], x[5, c]
+        tx = g[0, c] * s + g[3, c] * p + g[6, c] * q
+        ty = g[1, c] * s + g[4, c] * p + g[7, c] * q
+        tz = g[2, c] * s + g[5, c] * p + g[8, c] * q
+        a, b = slot_a[c], slot_b[c]
+        torque[a, 0], torque[a, 1], torque[a, 2] = -tx, -ty, -tz
+        torque[b, 0], torque[b, 1], torque[b, 2] = tx, ty, tz
 
 
-@parallel_loop
-def _gather_torques(start, torque, ii, v):
+@blockwise(BODY_BLOCK, "ii.shape[0]")
+def _gather_torques(block, start, torque, ii, v):
     """body_velocity += M^-1 (sum of the body's torques)."""
     n = ii.shape[0]
-    for block in prange((n + BODY_BLOCK - 1) // BODY_BLOCK):
-        for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
-            tx, ty, tz = 0.0, 0.0, 0.0
-            for e in range(start[i], start[i + 1]):
-                tx += torque[e, 0]
-                ty += torque[e, 1]
-                tz += torque[e, 2]
-            v[i, 3] += ii[i, 0] * tx + ii[i, 3] * ty + ii[i, 4] * tz
-            v[i, 4] += ii[i, 3] * tx + ii[i, 1] * ty + ii[i, 5] * tz
-            v[i, 5] += ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
+    for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
+        tx, ty, tz = 0.0, 0.0, 0.0
+        for e in range(start[i], start[i + 1]):
+            tx += torque[e, 0]
+            ty += torque[e, 1]
+            tz += torque[e, 2]
+        v[i, 3] += ii[i, 0] * tx + ii[i, 3] * ty + ii[i, 4] * tz
+        v[i, 4] += ii[i, 3] * tx + ii[i, 1] * ty + ii[i, 5] * tz
+        v[i, 5] += ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
 
 
-@parallel_loop
-def _read_turns(count, body_a, body_b, g, v, out):
+@blockwise(BLOCK)
+def _read_turns(block, count, body_a, body_b, g, v, out):
     """Rows 3..5 of out: relative angular velocity about n, u, w."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            i, j = body_a[c], body_b[c]
-            x, y, z = v[j, 3] - v[i, 3], v[j, 4] - v[i, 4], v[j, 5] - v[i, 5]
-            out[3, c] = g[0, c] * x + g[1, c] * y + g[2, c] * z
-            out[4, c] = g[3, c] * x + g[4, c] * y + g[5, c] * z
-            out[5, c] = g[6, c] * x + g[7, c] * y + g[8, c] * z
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        i, j = body_a[c], body_b[c]
+        x, y, z = v[j, 3] - v[i, 3], v[j, 4] - v[i, 4], v[j, 5] - v[i, 5]
+        out[3, c] = g[0, c] * x + g[1, c] * y + g[2, c] * z
+        out[4, c] = g[3, c] * x + g[4, c] * y + g[5, c] * z
+        out[5, c] = g[6, c] * x + g[7, c] * y + g[8, c] * z
 
 
 @loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import project
-from ...kernels.jit import block_length, formula, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ...kernels.linalg import cross, dot, largest_eigenvalue, row3, sub, tangents
 from ..base import BLOCK
 
@@ -39,8 +39,9 @@ def fill_entries(count, body_a, body_b, movable, entry_start, cursor, slot_a, sl
     return dump
 
 
-@parallel_loop
+@blockwise(BLOCK)
 def build_rows(
+    block,
     count,
     body_a,
     body_b,
@@ -61,30 +62,29 @@ def build_rows(
     bias,
 ):
     """Frames, arms and r = b + D^T v_free. recovery < 0: the speed that lifts `size` / 100 under gravity."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(block, count)):
-            c = item_index(block, item)
-            i, j = body_a[c], body_b[c]
-            n = (normal[0, c], normal[1, c], normal[2, c])
-            u, w = tangents(n)
-            p = (point[0, c], point[1, c], point[2, c])
-            ra, rb = sub(p, row3(center, i)), sub(p, row3(center, j))
-            va = cross((free[i, 3], free[i, 4], free[i, 5]), ra)
-            vb = cross((free[j, 3], free[j, 4], free[j, 5]), rb)
-            v = (
-                free[j, 0] + vb[0] - free[i, 0] - va[0],
-                free[j, 1] + vb[1] - free[i, 1] - va[1],
-                free[j, 2] + vb[2] - free[i, 2] - va[2],
-            )
-            for d in range(3):
-                frame[d, c], frame[3 + d, c], frame[6 + d, c] = n[d], u[d], w[d]
-                arms[d, c], arms[3 + d, c] = ra[d], rb[d]
-                entry_arm[slot_a[c], d] = ra[d]
-                entry_arm[slot_b[c], d] = rb[d]
-            limit = recovery if recovery >= 0.0 else math.sqrt(0.02 * gravity * size[c])
-            bias[0, c] = max(gap[c] / h, -limit) + dot(n, v)
-            bias[1, c] = dot(u, v)
-            bias[2, c] = dot(w, v)
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        i, j = body_a[c], body_b[c]
+        n = (normal[0, c], normal[1, c], normal[2, c])
+        u, w = tangents(n)
+        p = (point[0, c], point[1, c], point[2, c])
+        ra, rb = sub(p, row3(center, i)), sub(p, row3(center, j))
+        va = cross((free[i, 3], free[i, 4], free[i, 5]), ra)
+        vb = cross((free[j, 3], free[j, 4], free[j, 5]), rb)
+        v = (
+            free[j, 0] + vb[0] - free[i, 0] - va[0],
+            free[j, 1] + vb[1] - free[i, 1] - va[1],
+            free[j, 2] + vb[2] - free[i, 2] - va[2],
+        )
+        for d in range(3):
+            frame[d, c], frame[3 + d, c], frame[6 + d, c] = n[d], u[d], w[d]
+            arms[d, c], arms[3 + d, c] = ra[d], rb[d]
+            entry_arm[slot_a[c], d] = ra[d]
+            entry_arm[slot_b[c], d] = rb[d]
+        limit = recovery if recovery >= 0.0 else math.sqrt(0.02 * gravity * size[c])
+        bias[0, c] = max(gap[c] / h, -limit) + dot(n, v)
+        bias[1, c] = dot(u, v)
+        bias[2, c] = dot(w, v)
 
 
 @formula
@@ -120,22 +120,21 @@ def _form(a, ja, b, jb, im, s):
     return im[0] * a[0] * b[0] + im[1] * a[1] * b[1] + im[2] * a[2] * b[2] + dot(ja, x)
 
 
-@parallel_loop
-def contact_diagonal(count, body_a, body_b, frame, arms, inverse_mass, inverse_inertia, diagonal):
+@blockwise(BLOCK)
+def contact_diagonal(blk, count, body_a, body_b, frame, arms, inverse_mass, inverse_inertia, diagonal):
     """Diagonal blocks N_ii (6, cap): nn, uu, ww, nu, nw, uw."""
-    for blk in prange((count + BLOCK - 1) // BLOCK):
-        for item in range(block_length(blk, count)):
-            c = item_index(blk, item)
-            e = (
-                (frame[0, c], frame[1, c], frame[2, c]),
-                (frame[3, c], frame[4, c], frame[5, c]),
-                (frame[6, c], frame[7, c], frame[8, c]),
-            )
-            block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-            block = _add_side(block, e, (arms[0, c], arms[1, c], arms[2, c]), inverse_mass, inverse_inertia, body_a[c])
-            block = _add_side(block, e, (arms[3, c], arms[4, c], arms[5, c]), inverse_mass, inverse_inertia, body_b[c])
-            for k in range(6):
-                diagonal[k, c] = block[k]
+    for item in range(block_length(blk, count)):
+        c = item_index(blk, item)
+        e = (
+            (frame[0, c], frame[1, c], frame[2, c]),
+            (frame[3, c], frame[4, c], frame[5, c]),
+            (frame[6, c], frame[7, c], frame[8, c]),
+        )
+        block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        block = _add_side(block, e, (arms[0, c], arms[1, c], arms[2, c]), inverse_mass, inverse_inertia, body_a[c])
+        block = _add_side(block, e, (arms[3, c], arms[4, c], arms[5, c]), inverse_mass, inverse_inertia, body_b[c])
+        for k in range(6):
+            diagonal[k, c] = block[k]
 
 
 @loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import project
-from ...kernels.jit import SMALL, block_body, block_length, item_index, loop, parallel_loop, prange
+from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK
 from .iterate import (
     CONVERGED,
@@ -26,8 +26,8 @@ MEMORY = 10
 """Objectives that the nonmonotone line search looks back on."""
 
 
-@block_body
-def _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d):
+@blockwise(BLOCK)
+def _spectral_direction(block, count, x, nx, bias, shift, mu, t, d):
     """d = Pi(x - t g) - x"""
     for item in range(block_length(block, count)):
         c = item_index(block, item)
@@ -41,24 +41,8 @@ def _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d):
         d[0, c], d[1, c], d[2, c] = p0 - x0, p1 - x1, p2 - x2
 
 
-@parallel_loop
-def _spectral_direction_blocks(count, x, nx, bias, shift, mu, t, d):
-    """All blocks of `_spectral_direction_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _spectral_direction_block(block, count, x, nx, bias, shift, mu, t, d)
-
-
-@loop
-def _spectral_direction(count, x, nx, bias, shift, mu, t, d):
-    """d = Pi(x - t g) - x"""
-    if count <= SMALL:
-        _spectral_direction_block(0, count, x, nx, bias, shift, mu, t, d)
-    else:
-        _spectral_direction_blocks(count, x, nx, bias, shift, mu, t, d)
-
-
-@block_body
-def _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial):
+@blockwise(BLOCK)
+def _spectral_dots(block, count, x, nx, bias, shift, d, nd, partial):
     """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
     dd, dnd, nn, gd, f = 0.0, 0.0, 0.0, 0.0, 0.0
     for item in range(block_length(block, count)):
@@ -74,46 +58,14 @@ def _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial):
     partial[block, 3], partial[block, 4] = gd, f
 
 
-@parallel_loop
-def _spectral_dots_blocks(count, x, nx, bias, shift, d, nd, partial):
-    """All blocks of `_spectral_dots_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _spectral_dots_block(block, count, x, nx, bias, shift, d, nd, partial)
-
-
-@loop
-def _spectral_dots(count, x, nx, bias, shift, d, nd, partial):
-    """Per block: d.d, d.Nd, Nd.Nd, g.d and the objective x.(Nx/2 + r + s)."""
-    if count <= SMALL:
-        _spectral_dots_block(0, count, x, nx, bias, shift, d, nd, partial)
-    else:
-        _spectral_dots_blocks(count, x, nx, bias, shift, d, nd, partial)
-
-
-@block_body
-def _move_block(block, count, s, d, nd, x, nx):
+@blockwise(BLOCK)
+def _move(block, count, s, d, nd, x, nx):
     """x += s d and N x likewise."""
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         for k in range(3):
             x[k, c] += s * d[k, c]
             nx[k, c] += s * nd[k, c]
-
-
-@parallel_loop
-def _move_blocks(count, s, d, nd, x, nx):
-    """All blocks of `_move_block`."""
-    for block in prange((count + BLOCK - 1) // BLOCK):
-        _move_block(block, count, s, d, nd, x, nx)
-
-
-@loop
-def _move(count, s, d, nd, x, nx):
-    """x += s d and N x likewise."""
-    if count <= SMALL:
-        _move_block(0, count, s, d, nd, x, nx)
-    else:
-        _move_blocks(count, s, d, nd, x, nx)
 
 
 @loop

@@ -18,7 +18,7 @@ from ...kernels.convex import (
     triangle_normal,
 )
 from ...kernels.cover import GATHERED, MOST, reduce_rows
-from ...kernels.jit import formula, parallel_loop, prange
+from ...kernels.jit import blockwise, formula
 from ...kernels.linalg import add, axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from ...kernels.manifold import COINCIDE, CORNER_NAMES, COVER_AT, FACE_NAMES, FOUND, STEEP, manifold
 from ...kernels.pairs import meeting
@@ -631,8 +631,9 @@ def _motion_of(i, j, shapes, bodies):
     return va, vb, max(bodies.handed_on[a], bodies.handed_on[b])
 
 
-@parallel_loop
+@blockwise(1, "blocks")
 def find_surface_contacts(
+    block,
     shapes,
     bodies,
     geometry,
@@ -650,39 +651,38 @@ def find_surface_contacts(
     rows,
 ):
     """Contacts of the pairs with a mesh or height field, after those that `find_contacts` left in each block."""
-    for block in prange(blocks):
-        thread = get_thread_id()
-        mine = scratch[thread]
-        found = raw_count[block]
-        base = block * raw_capacity
-        for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
-            i, j = ordered(pair[k, 0], pair[k, 1], shapes.kind, shapes.body)
-            if is_convex_pair(i, j, shapes.kind):
-                continue
-            row = base + min(found, raw_capacity - MOST)
-            va, vb, handed_on = _motion_of(i, j, shapes, bodies)
-            if shapes.kind[j] == HALF_SPACE:
-                new = mesh_on_plane(
-                    i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, raw, row, mine, rows[thread]
-                )
-            else:
-                new = surface_pair(
-                    i,
-                    j,
-                    shapes,
-                    bodies,
-                    geometry,
-                    va,
-                    vb,
-                    handed_on,
-                    h,
-                    margin,
-                    raw,
-                    row,
-                    mine,
-                    rows[thread],
-                )
-            for c in range(row, row + new):
-                raw_shapes[c, 0], raw_shapes[c, 1] = i, j
-            found += new
-        raw_count[block] = found
+    thread = get_thread_id()
+    mine = scratch[thread]
+    found = raw_count[block]
+    base = block * raw_capacity
+    for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
+        i, j = ordered(pair[k, 0], pair[k, 1], shapes.kind, shapes.body)
+        if is_convex_pair(i, j, shapes.kind):
+            continue
+        row = base + min(found, raw_capacity - MOST)
+        va, vb, handed_on = _motion_of(i, j, shapes, bodies)
+        if shapes.kind[j] == HALF_SPACE:
+            new = mesh_on_plane(
+                i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, raw, row, mine, rows[thread]
+            )
+        else:
+            new = surface_pair(
+                i,
+                j,
+                shapes,
+                bodies,
+                geometry,
+                va,
+                vb,
+                handed_on,
+                h,
+                margin,
+                raw,
+                row,
+                mine,
+                rows[thread],
+            )
+        for c in range(row, row + new):
+            raw_shapes[c, 0], raw_shapes[c, 1] = i, j
+        found += new
+    raw_count[block] = found

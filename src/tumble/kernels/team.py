@@ -1,0 +1,90 @@
+"""Blocks of a pass shared among the threads.
+
+The threads are those of Numba's threading layer, which offers one function: call a task so many times, in parallel.
+Each thread gets the task once and takes one block after the other from a common counter, so a thread that is held up
+(another job on its core) holds up one block and not its whole share. What a block computes does not depend on who
+computes it. A task built here is compiled in a fraction of the time that a `prange` takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing import signature
+from numba.extending import intrinsic
+
+__all__ = ["run_team"]
+
+_POINTER = ir.IntType(8).as_pointer()
+_SIZE = ir.IntType(64)
+_TASK = ir.FunctionType(ir.VoidType(), [_POINTER.as_pointer(), _SIZE.as_pointer(), _SIZE.as_pointer(), _POINTER])
+"""The form in which a threading layer calls: places of arguments, counts, strides, data"""
+
+
+@intrinsic(prefer_literal=False)
+def run_team(typing: Any, body: Any, blocks: Any, arguments: Any) -> Any:
+    """Call body(block, *arguments) for all blocks from 0 on, in any order."""
+    call = body.get_call_type(typing, (types.int64, *arguments.types), {})
+    places = tuple(call.args)
+
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        found = body.dispatcher.overloads[places]
+        context.active_code_library.add_linking_library(found.library)
+        given = cgutils.unpack_tuple(builder, values[2])
+        given = [context.cast(builder, *item) for item in zip(given, arguments.types, places[1:])]
+        shared = _share(builder, [_SIZE(0), values[1], *given])
+        task = _task(context, builder.module, found.fndesc, call, shared.type)
+        _start(builder, task, builder.bitcast(shared, _POINTER))
+        return context.get_dummy_value()
+
+    return signature(types.void, body, types.int64, arguments), generate
+
+
+def _share(builder: Any, values: list[Any]) -> Any:
+    """Where all threads see the counter, the number of blocks and the arguments."""
+    shared = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in values]))
+    for k, value in enumerate(values):
+        builder.store(value, cgutils.gep_inbounds(builder, shared, 0, k))
+    return shared
+
+
+def _task(context: Any, module: Any, description: Any, call: Any, shared: Any) -> Any:
+    """What each thread does: take the next block until there is none."""
+    task = ir.Function(module, _TASK, module.get_unique_name("team_task"))
+    task.linkage = "internal"
+    builder = ir.IRBuilder(task.append_basic_block("entry"))
+    data = builder.bitcast(task.args[3], shared)
+    counter = cgutils.gep_inbounds(builder, data, 0, 0)
+    values = [builder.load(cgutils.gep_inbounds(builder, data, 0, k)) for k in range(1, len(shared.pointee.elements))]
+    more, end = task.append_basic_block("more"), task.append_basic_block("end")
+    work = task.append_basic_block("work")
+    builder.branch(more)
+    builder.position_at_end(more)
+    block = builder.atomic_rmw("add", counter, _SIZE(1), "monotonic")
+    builder.cbranch(builder.icmp_signed("<", block, values[0]), work, end)
+    builder.position_at_end(work)
+    context.call_internal_no_propagate(builder, description, call, [block, *values[1:]])
+    builder.branch(more)
+    builder.position_at_end(end)
+    builder.ret_void()
+    return task
+
+
+def _start(builder: Any, task: Any, data: Any) -> None:
+    """All threads in use, even for fewer blocks: the layer remembers a smaller number for the calls that follow, and
+    OpenMP ends the threads it does not need and makes them anew. A single thread is not worth waking the others."""
+    module = builder.module
+    threads = builder.call(cgutils.get_or_insert_function(module, ir.FunctionType(_SIZE, []), "get_num_threads"), [])
+    counts, strides = cgutils.alloca_once(builder, _SIZE), cgutils.alloca_once_value(builder, _SIZE(0))
+    places = cgutils.alloca_once_value(builder, _POINTER(None))
+    with builder.if_else(builder.icmp_signed("<=", threads, _SIZE(1))) as (alone, together):
+        with alone:
+            builder.call(task, [places, counts, strides, data])
+        with together:
+            builder.store(threads, counts)
+            form = ir.FunctionType(ir.VoidType(), [_POINTER] * 5 + [_SIZE] * 3)
+            parallel_for = cgutils.get_or_insert_function(module, form, "numba_parallel_for")
+            pointers = [builder.bitcast(value, _POINTER) for value in (task, places, counts, strides)]
+            builder.call(parallel_for, [*pointers, data, _SIZE(0), _SIZE(1), threads])
