@@ -161,11 +161,7 @@ def blockwise(size: int, items: str = "count") -> Callable[[Callable], Callable]
         arguments = ", ".join(list(inspect.signature(function).parameters)[1:])
         source = f"""
 def {name}({arguments}):
-    blocks = (({items}) + {size - 1}) // {size}
-    if blocks == 1:
-        work_of_block(0, {arguments})
-    elif blocks > 1:
-        run_team(work_of_block, blocks, ({arguments},))
+    run_team(work_of_block, (({items}) + {size - 1}) // {size}, ({arguments},))
 """
         names = {"work_of_block": numba.njit(**_INNER)(function), "run_team": run_team, "__name__": function.__module__}
         exec(compile(source, file, "exec"), names)

@@ -36,7 +36,7 @@ def run_team(typing: Any, body: Any, blocks: Any, arguments: Any) -> Any:
         given = [context.cast(builder, *item) for item in zip(given, arguments.types, places[1:])]
         shared = _share(builder, [_SIZE(0), values[1], *given])
         task = _task(context, builder.module, found.fndesc, call, shared.type)
-        _start(builder, task, builder.bitcast(shared, _POINTER))
+        _start(builder, task, builder.bitcast(shared, _POINTER), values[1])
         return context.get_dummy_value()
 
     return signature(types.void, body, types.int64, arguments), generate
@@ -72,14 +72,15 @@ def _task(context: Any, module: Any, description: Any, call: Any, shared: Any) -
     return task
 
 
-def _start(builder: Any, task: Any, data: Any) -> None:
+def _start(builder: Any, task: Any, data: Any, blocks: Any) -> None:
     """All threads in use, even for fewer blocks: the layer remembers a smaller number for the calls that follow, and
-    OpenMP ends the threads it does not need and makes them anew. A single thread is not worth waking the others."""
+    OpenMP ends the threads it does not need and makes them anew. A single block is not worth waking the others."""
     module = builder.module
     threads = builder.call(cgutils.get_or_insert_function(module, ir.FunctionType(_SIZE, []), "get_num_threads"), [])
     counts, strides = cgutils.alloca_once(builder, _SIZE), cgutils.alloca_once_value(builder, _SIZE(0))
     places = cgutils.alloca_once_value(builder, _POINTER(None))
-    with builder.if_else(builder.icmp_signed("<=", threads, _SIZE(1))) as (alone, together):
+    single = builder.or_(builder.icmp_signed("<=", threads, _SIZE(1)), builder.icmp_signed("<=", blocks, _SIZE(1)))
+    with builder.if_else(single) as (alone, together):
         with alone:
             builder.call(task, [places, counts, strides, data])
         with together:
