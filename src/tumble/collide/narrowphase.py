@@ -7,13 +7,40 @@ from types import ModuleType
 import numpy as np
 
 from ..backends.base import BodyArrays
-from ..enums import ShapeKind
-from ..kernels.jit import most_threads
+from ..enums import BodyKind, ShapeKind
+from ..kernels.distance import is_ball_pair
+from ..kernels.jit import interpreted, most_threads
 from ..scene.model import Model
 from .broadphase import PairSearch
 from .contacts import Contacts
 
 __all__ = ["ContactSearch"]
+
+
+SURFACES = (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD)
+
+
+def _families(model: Model) -> tuple[bool, bool, bool]:
+    """Whether there can be pairs of a ball and a closed form, of other convex shapes, and with surfaces.
+
+    Each family has a kernel of its own, which is compiled when a scene first needs it.
+    """
+    kinds, counts = np.unique(model.shape_kind, return_counts=True)
+    movable = np.unique(model.shape_kind[model.body_kind[model.shape_body] != BodyKind.STATIC])
+    several = dict(zip(kinds.tolist(), (counts > 1).tolist()))
+    balls = convex = surfaces = False
+    for one in movable.tolist():
+        for other in kinds.tolist():
+            if one == other and not several[one]:
+                continue
+            a, b = min(one, other), max(one, other)
+            if a in SURFACES or b in SURFACES:
+                surfaces = True
+            elif interpreted(is_ball_pair)(a, b):
+                balls = True
+            else:
+                convex = True
+    return balls, convex, surfaces
 
 
 class ContactSearch:
@@ -26,7 +53,7 @@ class ContactSearch:
         self._scratch = np.zeros((threads, backend.SCRATCH))
         self._rows = np.zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
         self._count = np.zeros(blocks, np.int64)
-        self._has_surfaces = bool(np.any(np.isin(model.shape_kind, (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD))))
+        self._has_balls, self._has_convex, self._has_surfaces = _families(model)
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
         self._pairs = np.arange(model.friction.size, dtype=float).reshape(model.friction.shape)
@@ -44,40 +71,15 @@ class ContactSearch:
         m, b = self._model, self._backend
         bodies = BodyArrays(m.body_kind, center, free, pairs.reach_speed)
         while True:
-            b.find_contacts(
-                pairs.shapes,
-                bodies,
-                m.geometry,
-                h,
-                margin,
-                pairs.pair,
-                pairs.capacity,
-                pairs.count,
-                self._blocks,
-                self._raw,
-                self._shapes,
-                self._capacity,
-                self._count,
-                self._scratch,
-            )
+            given = pairs.shapes, bodies, m.geometry, h, margin, pairs.pair, pairs.capacity, pairs.count, self._blocks
+            found = self._raw, self._shapes, self._capacity, self._count
+            self._count[:] = 0
+            if self._has_balls:
+                b.find_ball_contacts(*given, *found, self._scratch)
+            if self._has_convex:
+                b.find_convex_contacts(*given, *found, self._scratch)
             if self._has_surfaces:
-                b.find_surface_contacts(
-                    pairs.shapes,
-                    bodies,
-                    m.geometry,
-                    h,
-                    margin,
-                    pairs.pair,
-                    pairs.capacity,
-                    pairs.count,
-                    self._blocks,
-                    self._raw,
-                    self._shapes,
-                    self._capacity,
-                    self._count,
-                    self._scratch,
-                    self._rows,
-                )
+                b.find_surface_contacts(*given, *found, self._scratch, self._rows)
             most, total = b.most_and_total(self._count)
             if most <= self._capacity - b.MOST:
                 break

@@ -63,8 +63,7 @@ def convex_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_pla
         a = support(ka, sa, points, scratch, n)
         return dot(sub(a, shift), up) - sa[3], n, a
     if ka == SPHERE and (kb <= CONE or kb == TRIANGLE):
-        gap, n = point_core(mat_t_vec(turn, (-shift[0], -shift[1], -shift[2])), kb, sb, scratch)
-        return gap - radius, mat_vec(turn, n), (0.0, 0.0, 0.0)
+        return ball_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach)
     if kb == CAPSULE:
         gap, n, a = _segments(sa[2], column(turn, 2), sb[2], shift)
         return gap - radius, n, a
@@ -75,6 +74,23 @@ def convex_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_pla
 
 
 # ---------------------------------------------------------------------- closed forms
+
+
+@formula
+def is_ball_pair(ka, kb):
+    """A ball and a shape from which points have a distance in closed form; kinds in their order."""
+    return ka == SPHERE and (kb <= CONE or kb == HALF_SPACE)
+
+
+@formula
+def ball_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach):
+    """`convex_gap` of a ball and a shape of closed form or a triangle: no search, so a scene of balls compiles none."""
+    centre = (0.0, 0.0, 0.0)
+    if kb == HALF_SPACE:
+        up = column(turn, 2)
+        return dot(sub(centre, shift), up) - sa[3], (-up[0], -up[1], -up[2]), centre
+    gap, n = point_core(mat_t_vec(turn, (-shift[0], -shift[1], -shift[2])), kb, sb, scratch)
+    return gap - (sa[3] + sb[3]), mat_vec(turn, n), centre
 
 
 @formula

@@ -37,6 +37,7 @@ __all__ = [
     "cache_folder",
     "compile_log",
     "formula",
+    "interpreted",
     "loop",
     "merged_formula",
     "most_threads",
@@ -137,6 +138,11 @@ def _saving_if_possible(save: Callable) -> Callable:
 def formula(function: Callable) -> Callable:
     """A scalar function that loops call; compiled into each of them."""
     return _compiled(function, cached=False)
+
+
+def interpreted(function: Callable) -> Callable:
+    """A formula without compiling it, for the few calls that set something up."""
+    return getattr(function, "py_func", function)
 
 
 def merged_formula(function: Callable) -> Callable:

@@ -430,6 +430,13 @@ def manifold(
 
 
 @formula
+def witness(gap, ra, rb):
+    """Gap of the one contact point of a ball, and the place of that point along the normal from the ball's centre."""
+    z = gap + ra + rb
+    return z - ra - rb, 0.5 * (ra + z - rb)
+
+
+@formula
 def _on_plane(ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach, size):
     """Corners of A over a plane through `shift` with normal -n: all of a polytope's, else of the face looking down."""
     level = dot(shift, n)

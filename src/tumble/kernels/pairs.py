@@ -1,11 +1,11 @@
-"""When and where two convex shapes meet within a step."""
+"""When and where two convex shapes meet within a step. `gap_of` is how their gap is found (`distance.convex_gap`, or
+`ball_gap`, which compiles faster)."""
 
 from __future__ import annotations
 
 import math
 
 from .convex import HALF_SPACE
-from .distance import convex_gap
 from .jit import formula
 from .linalg import axpy, dot, norm
 
@@ -15,14 +15,14 @@ FAST_TRAVEL = 0.25
 
 
 @formula
-def first_touch(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, h):
+def first_touch(gap_of, ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, h):
     """Time in [0, h] at which the pair first touches when B moves with `velocity` relative to A and nothing turns; if
     it does not touch, the time at which it is nearest. Returns (time, gap then).
 
     The gap of two convex bodies is a convex function of the time, so Newton's method from the left never jumps over
     the first touch, and where the slope turns positive the minimum is bracketed.
     """
-    gap, n, _ = convex_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, math.inf)
+    gap, n, _ = gap_of(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, math.inf)
     slope = dot(velocity, n)
     if gap <= 0.0 or slope >= 0.0:
         return 0.0, gap
@@ -30,7 +30,7 @@ def first_touch(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_pl
     size = max(abs(gap), 1e-300)
     for _ in range(SWEEP_LIMIT):
         t = min(h, low - gap / slope)
-        new_gap, n, _ = convex_gap(
+        new_gap, n, _ = gap_of(
             ka,
             sa,
             ha,
@@ -48,7 +48,7 @@ def first_touch(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_pl
         new_slope = dot(velocity, n)
         if new_slope >= 0.0 and new_gap > 0.0:
             return _nearest(
-                ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, low, t
+                gap_of, ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, low, t
             )
         low, gap, slope = t, new_gap, new_slope
         if t >= h or gap <= 1e-9 * size:
@@ -57,13 +57,13 @@ def first_touch(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_pl
 
 
 @formula
-def _nearest(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, low, high):
+def _nearest(gap_of, ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, low, high):
     """Bisection on the slope of the gap between low (falling) and high (rising)."""
     gap = 0.0
     t = low
     for _ in range(40):
         t = 0.5 * (low + high)
-        gap, n, _ = convex_gap(
+        gap, n, _ = gap_of(
             ka,
             sa,
             ha,
@@ -89,6 +89,7 @@ def _nearest(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane
 
 @formula
 def meeting(
+    gap_of,
     ka,
     sa,
     ha,
@@ -121,17 +122,19 @@ def meeting(
     t = 0.0
     if travel <= FAST_TRAVEL * size or kb == HALF_SPACE:
         limit = near + max(travel, h * handed_on)
-        gap, n, a = convex_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, limit)
+        gap, n, a = gap_of(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, limit)
         reach = near + h * max(-dot(velocity, n), handed_on)
         return gap <= reach, t, gap, n, a, reach
-    t, gap = first_touch(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, h)
+    t, gap = first_touch(
+        gap_of, ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, velocity, h
+    )
     reach = max(near, 0.5 * size) if swept_normal else near
     if gap > reach:
         return False, t, gap, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), reach
     if not swept_normal:
         t = 0.0
         reach += travel
-    gap, n, a = convex_gap(
+    gap, n, a = gap_of(
         ka,
         sa,
         ha,

@@ -32,7 +32,7 @@ from .joints import (
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
 from .mechanisms import cluster_energies, keep_energy, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
-from .narrow import SCRATCH, find_contacts
+from .narrow import SCRATCH, find_ball_contacts, find_convex_contacts
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .place import place_shapes
 from .projection import close_joints
@@ -106,7 +106,8 @@ __all__ = [
     "eliminate",
     "factor_joints",
     "fill_entries",
-    "find_contacts",
+    "find_ball_contacts",
+    "find_convex_contacts",
     "find_pairs",
     "find_surface_contacts",
     "forward_joints",

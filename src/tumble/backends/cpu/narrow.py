@@ -7,11 +7,11 @@ from numba import get_thread_id
 
 from ...kernels.convex import HALF_SPACE, MESH, SPHERE
 from ...kernels.cover import MOST
-from ...kernels.distance import sphere_sphere
+from ...kernels.distance import ball_gap, convex_gap, is_ball_pair, sphere_sphere
 from ...kernels.epa import EPA_END
 from ...kernels.jit import blockwise, formula, merged_formula
-from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, norm, row3, row4, row9, sub
-from ...kernels.manifold import MANIFOLD_END, manifold
+from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
+from ...kernels.manifold import MANIFOLD_END, WITNESS, manifold, witness
 from ...kernels.pairs import FAST_TRAVEL, meeting
 
 DYNAMIC = 2
@@ -96,6 +96,7 @@ def _convex_pair(
     fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
     local = mat_t_vec(ma, v)
     yes, t, gap, n, point, reach = meeting(
+        convex_gap,
         ka,
         sa,
         ha,
@@ -164,6 +165,41 @@ def _sphere_pair(i, j, parameters, position, smallest, body, center, free, hande
     return 1
 
 
+@formula
+def _ball_pair(
+    i, j, kind, body, position, matrix, parameters, smallest, bound, body_kind, center, free, handed_on, h, margin,
+    points, faces, planes, out, row, scratch,
+):  # fmt: skip
+    """The contact of a ball with a shape of closed form, of any speed; the same numbers as `_convex_pair`."""
+    pa, pb = row3(position, i), row3(position, j)
+    kb = np.int64(kind[j])
+    a, b = body[i], body[j]
+    size = min(smallest[i], smallest[j])
+    near = 0.05 * size if margin < 0.0 else margin
+    va = point_velocity(free, a, pa, row3(center, a))
+    vb = point_velocity(free, b, pb if kb != HALF_SPACE else pa, row3(center, b))
+    v = sub(vb, va)
+    if kb != SPHERE and kb != HALF_SPACE:
+        near += spin_travel(free, b, h, bound[j])
+    ma = row9(matrix, i)
+    sa, sb = row4(parameters, i), row4(parameters, j)
+    fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
+    local = mat_t_vec(ma, v)
+    yes, t, gap, n, _, _ = meeting(
+        ball_gap, np.int64(SPHERE), sa, np.int64(0), kb, sb, np.int64(0),
+        mat_t_mat(ma, row9(matrix, j)), mat_t_vec(ma, sub(pb, pa)), points, faces, planes, scratch,
+        local, h, size, near, max(handed_on[a], handed_on[b]), fixed_a or fixed_b,
+    )  # fmt: skip
+    if not yes:
+        return 0
+    gap, middle = witness(gap, sa[3], sb[3])
+    p = mat_vec(ma, (middle * n[0], middle * n[1], middle * n[2]))
+    write_row(out, row, mat_vec(ma, n), add(p, axpy(t, va, pa)), gap, WITNESS)
+    if t > 0.0:
+        step_back(out, row, 1, t, v, va if fixed_b else vb)
+    return 1
+
+
 @merged_formula
 def ordered(i, j, kind, body):
     """The two shapes of a pair in the order of their kinds, then of their bodies."""
@@ -179,7 +215,7 @@ def is_convex_pair(i, j, kind):
 
 
 @blockwise(1, "blocks")
-def find_contacts(
+def find_ball_contacts(
     block,
     shapes,
     bodies,
@@ -196,54 +232,96 @@ def find_contacts(
     raw_count,
     scratch,
 ):
-    """Contacts of all pairs of convex shapes. raw (.., 8): normal from the first to the second shape, point, gap, name.
+    """Contacts of all pairs of a ball and a shape of closed form. raw (.., 8): normal from the first to the second
+    shape, point, gap, name.
 
     Each block has room for raw_capacity contacts. Past the last MOST they are overwritten and only counted: the caller
     enlarges and comes again. scratch has one row a thread. The arrays are taken out of their tuples first: taking one
     out counts a reference, and within the loop the threads would wait for each other's counts.
     """
     kind, body, position, matrix = shapes.kind, shapes.body, shapes.position, shapes.matrix
-    parameters, entry, smallest, bound = shapes.parameters, shapes.geometry, shapes.smallest, shapes.bound
+    parameters, smallest, bound = shapes.parameters, shapes.smallest, shapes.bound
     body_kind, center, free, handed_on = bodies.kind, bodies.center, bodies.free, bodies.handed_on
-    points, face_start, face_plane = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
-    loop_start, loop = geometry.face_loop_start, geometry.face_loop
+    points, faces, planes = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
     mine = scratch[get_thread_id()]
     found = 0
     base = block * raw_capacity
     for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
         i, j = ordered(pair[k, 0], pair[k, 1], kind, body)
-        if not is_convex_pair(i, j, kind):
+        if not is_ball_pair(kind[i], kind[j]):
             continue
         new, row = -1, base + min(found, raw_capacity - MOST)
         if kind[j] == SPHERE:
             new = _sphere_pair(i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, raw, row)
         if new < 0:
-            new = _convex_pair(
-                i,
-                j,
-                kind,
-                body,
-                position,
-                matrix,
-                parameters,
-                entry,
-                smallest,
-                bound,
-                body_kind,
-                center,
-                free,
-                handed_on,
-                points,
-                face_start,
-                face_plane,
-                loop_start,
-                loop,
-                h,
-                margin,
-                raw,
-                row,
-                mine,
-            )
+            new = _ball_pair(
+                i, j, kind, body, position, matrix, parameters, smallest, bound, body_kind, center, free, handed_on,
+                h, margin, points, faces, planes, raw, row, mine,
+            )  # fmt: skip
+        for c in range(row, row + new):
+            raw_shapes[c, 0], raw_shapes[c, 1] = i, j
+        found += new
+    raw_count[block] = found
+
+
+@blockwise(1, "blocks")
+def find_convex_contacts(
+    block,
+    shapes,
+    bodies,
+    geometry,
+    h,
+    margin,
+    pair,
+    pair_capacity,
+    pair_count,
+    blocks,
+    raw,
+    raw_shapes,
+    raw_capacity,
+    raw_count,
+    scratch,
+):
+    """Contacts of the other pairs of convex shapes, after those that `find_ball_contacts` left in each block."""
+    kind, body, position, matrix = shapes.kind, shapes.body, shapes.position, shapes.matrix
+    parameters, entry, smallest, bound = shapes.parameters, shapes.geometry, shapes.smallest, shapes.bound
+    body_kind, center, free, handed_on = bodies.kind, bodies.center, bodies.free, bodies.handed_on
+    points, face_start, face_plane = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
+    loop_start, loop = geometry.face_loop_start, geometry.face_loop
+    mine = scratch[get_thread_id()]
+    found = raw_count[block]
+    base = block * raw_capacity
+    for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
+        i, j = ordered(pair[k, 0], pair[k, 1], kind, body)
+        if not is_convex_pair(i, j, kind) or is_ball_pair(kind[i], kind[j]):
+            continue
+        row = base + min(found, raw_capacity - MOST)
+        new = _convex_pair(
+            i,
+            j,
+            kind,
+            body,
+            position,
+            matrix,
+            parameters,
+            entry,
+            smallest,
+            bound,
+            body_kind,
+            center,
+            free,
+            handed_on,
+            points,
+            face_start,
+            face_plane,
+            loop_start,
+            loop,
+            h,
+            margin,
+            raw,
+            row,
+            mine,
+        )
         for c in range(row, row + new):
             raw_shapes[c, 0], raw_shapes[c, 1] = i, j
         found += new

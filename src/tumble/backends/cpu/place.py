@@ -72,7 +72,7 @@ def place_shapes(
     body at rest that is hit moves on at once, so boxes grow by half of it, up to a tenth of the shape.
     """
     m = shapes.kind.size
-    world_position, world_matrix = shapes.position, shapes.matrix  # out of the tuple: see find_contacts
+    world_position, world_matrix = shapes.position, shapes.matrix  # out of the tuple: see find_ball_contacts
     shape_kind, shape_body, parameters, entry = shapes.kind, shapes.body, shapes.parameters, shapes.geometry
     smallest_half, bound = shapes.smallest, shapes.bound
     for i in range(block * BODY_BLOCK, min(m, (block + 1) * BODY_BLOCK)):
