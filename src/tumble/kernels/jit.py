@@ -7,14 +7,15 @@ processor. It lies in the user's cache directory (`cache`), hence also works for
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import os
 import platform
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ __all__ = [
     "compile_log",
     "formula",
     "interpreted",
+    "interpreted_calls",
     "loop",
     "merged_formula",
     "most_threads",
@@ -100,6 +102,7 @@ def _cached(decorator: Callable, function: Callable) -> Callable:
         numba.config.CACHE_DIR = before
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled.compile = _compiling_once(compiled)
+        compiled.compile_if_free = functools.partial(compiled.compile, wait=False)
         compiled._cache.save_overload = _saving_if_possible(compiled._cache.save_overload)
     return compiled
 
@@ -113,7 +116,7 @@ def _compiling_once(kernel: Any) -> Callable:
     """
     compile_kernel = kernel.compile
 
-    def compile_once(signature: Any) -> Any:
+    def compile_once(signature: Any, wait: bool = True) -> Any:
         numba.get_num_threads()  # starts the threads, whose functions the code of a kernel names
         with ExitStack() as held:
             if fcntl is not None:
@@ -121,7 +124,13 @@ def _compiling_once(kernel: Any) -> Callable:
                     name = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}.lock"
                     Path(kernel._cache.cache_path).mkdir(parents=True, exist_ok=True)
                     lock = held.enter_context(open(Path(kernel._cache.cache_path) / name, "w"))
-                    fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+                    try:  # the lock is given back when the file is closed
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        if not wait:
+                            return None
+                        with compile_log.waiting():
+                            fcntl.flock(lock, fcntl.LOCK_EX)
             return compile_kernel(signature)
 
     return compile_once
@@ -150,9 +159,48 @@ def merged_formula(function: Callable) -> Callable:
     return _compiled(function, cached=False, merged=True)
 
 
+class _InterpretedCalls:
+    """Which kernels were called from Python, and with what types, where the compiler is switched off
+    (NUMBA_DISABLE_JIT=1): a step of a small scene in plain Python tells what a run has to compile."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[str, str, tuple], None] = {}
+        self._depth = 0
+
+    def noting(self, function: Callable) -> Callable:
+        """The function; it notes its calls."""
+
+        @functools.wraps(function)
+        def noted(*arguments: Any) -> Any:
+            if self._depth == 0:
+                self.seen[function.__module__, function.__name__, tuple(map(numba.typeof, arguments))] = None
+            self._depth += 1
+            try:
+                return function(*arguments)
+            finally:
+                self._depth -= 1
+
+        return noted
+
+
+interpreted_calls = _InterpretedCalls()
+
+
+def _one_by_one(function: Callable, size: int, items: str) -> Callable:
+    """The blocks of a pass where the compiler is switched off."""
+    parameters = inspect.signature(function).parameters
+
+    def run(*arguments: Any) -> None:
+        count = eval(items, {}, dict(zip(list(parameters)[1:], arguments)))
+        for block in range((count + size - 1) // size):
+            function(block, *arguments)
+
+    return interpreted_calls.noting(functools.wraps(function)(run))
+
+
 def loop(function: Callable) -> Callable:
     """A sequential loop over flat arrays."""
-    return _compiled(function, cached=True)
+    return interpreted_calls.noting(function) if numba.config.DISABLE_JIT else _compiled(function, cached=True)
 
 
 def blockwise(size: int, items: str = "count") -> Callable[[Callable], Callable]:
@@ -163,6 +211,8 @@ def blockwise(size: int, items: str = "count") -> Callable[[Callable], Callable]
     """
 
     def decorate(function: Callable) -> Callable:
+        if numba.config.DISABLE_JIT:
+            return _one_by_one(function, size, items)
         name, file = function.__name__, function.__code__.co_filename
         arguments = ", ".join(list(inspect.signature(function).parameters)[1:])
         source = f"""
@@ -208,7 +258,9 @@ def set_threads(count: int) -> int:
 
 
 class _CompileLog(event.Listener):
-    """Counts compilations (not loads from the cache) and their seconds, and announces the first one."""
+    """Counts compilations (not loads from the cache) and their seconds, and announces the first one.
+
+    Waiting for another process that compiles the same counts as compiling."""
 
     def __init__(self) -> None:
         self.kernels = 0
@@ -216,6 +268,16 @@ class _CompileLog(event.Listener):
         self.announce: Callable[[], None] | None = None
         self._depth = 0
         self._start = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The time of the block counts as compiling."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            if self._depth == 0:
+                self.seconds += time.perf_counter() - start
 
     def on_start(self, item: Any) -> None:
         if self._depth == 0:

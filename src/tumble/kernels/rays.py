@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from .convex import SPHERE, triangle_corner
-from .distance import convex_gap
 from .jit import formula
 from .linalg import cross, dot, sub
 from .pairs import first_touch
@@ -71,7 +70,6 @@ def ray_convex(kind, s, hull, origin, direction, limit, points, face_start, face
     shift = (-origin[0], -origin[1], -origin[2])
     velocity = (-direction[0], -direction[1], -direction[2])
     t, gap = first_touch(
-        convex_gap,
         np.int64(SPHERE),
         point,
         np.int64(0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..kernels import jit
@@ -12,10 +12,18 @@ __all__ = ["announced", "take_out", "tell"]
 
 
 @contextmanager
-def announced(words: str = "kernels that this scene needs, once for this machine") -> Iterator[None]:
-    """Say so when something has to be compiled in the block."""
+def announced(
+    words: str = "kernels that this scene needs, once for this machine", then: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Say so when something has to be compiled in the block, and then do what is wanted."""
     log = jit.compile_log
-    before, log.announce = log.announce, lambda: tell(f"compiling {words} ...")
+
+    def announce() -> None:
+        tell(f"compiling {words} ...")
+        if then is not None:
+            then()
+
+    before, log.announce = log.announce, announce
     try:
         yield
     finally:

@@ -22,16 +22,14 @@ from ..observe.clusters import Clusters, by_force, find_clusters, only_one
 from ..observe.description import Description, changes, describe
 from ..options import Save, StepOptions
 from ..scene import rotation
-from ..scene.builder import SceneBuilder
 from ..scene.model import Model, State
 from ..scene.presence import present
-from ..scene.shapes import HalfSpace, Sphere
-from ..solve.apgd import SolverAPGD
 from ..solve.auto import SolverAuto
-from ..solve.base import IterativeSolver, Solver
+from ..solve.base import Solver
+from .ahead import prepare
 from .arguments import check_arguments, checked_threads
 from .assembly import Assembly, assemble
-from .compiling import announced, take_out, tell
+from .compiling import take_out
 from .dump import dump_problem
 from .events import TouchEvents, touch_events
 from .forces import ContactForces, contact_forces
@@ -96,7 +94,7 @@ class Simulation:
 
     def prepare(self) -> None:
         """Compile the kernels, or load them from the cache; the first step does it otherwise."""
-        _prepare(self.solver, self.backend)
+        prepare(self.solver, self.backend)
 
     def step(self) -> StepReport:
         """Take one step. A blow-up raises and leaves the state as it was before the step."""
@@ -488,26 +486,3 @@ class Simulation:
             self.state = self._safe.copy()
             raise blow_up(self.model, failed, result, self.options.speed_limit)
         self._watch.after(result, self.state.velocity)
-
-
-_PREPARED: set[tuple[str, str]] = set()
-
-
-def _prepare(solver: Solver, backend: ModuleType) -> None:
-    """Compile (or load) all kernels by a step of a ball on a floor, once a process, and say so when it takes time."""
-    solver = solver if isinstance(solver, IterativeSolver) else SolverAPGD()
-    key = (solver.name, backend.name)
-    if key in _PREPARED:
-        return
-    _PREPARED.add(key)
-    scene = SceneBuilder()
-    scene.add_static(HalfSpace())
-    scene.add_kinematic(Sphere(1.0), position=(0.0, 0.0, 3.0))
-    scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0), locked=("y",))
-    log = jit.compile_log
-    compiled, seconds = log.kernels, log.seconds
-    with announced("kernels for this machine; this happens once and takes one to two minutes"):
-        Simulation(scene.build(), options=StepOptions(dt=1e-3), solver=solver, threads=1, backend=backend).step()
-    if log.kernels > compiled:
-        spent = log.seconds - seconds
-        tell(f"compiled {log.kernels - compiled} kernels in {spent:.1f} s; kept in {jit.cache_folder()}")

@@ -36,7 +36,7 @@ def _bucket(key, mask):
 @formula
 def _cell_size(level, phase):
     """Edge of the cells of a level: its boxes are smaller, by less than a factor of two."""
-    return math.ldexp(1.0 + 0.125 * phase, level - LEVEL_ZERO)
+    return math.ldexp(1.0 + 0.125 * phase, int(level - LEVEL_ZERO))
 
 
 @loop

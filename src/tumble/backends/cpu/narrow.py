@@ -7,12 +7,12 @@ from numba import get_thread_id
 
 from ...kernels.convex import HALF_SPACE, MESH, SPHERE
 from ...kernels.cover import MOST
-from ...kernels.distance import ball_gap, convex_gap, is_ball_pair, sphere_sphere
+from ...kernels.distance import is_ball_pair, sphere_sphere
 from ...kernels.epa import EPA_END
 from ...kernels.jit import blockwise, formula, merged_formula
 from ...kernels.linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from ...kernels.manifold import MANIFOLD_END, WITNESS, manifold, witness
-from ...kernels.pairs import FAST_TRAVEL, meeting
+from ...kernels.pairs import FAST_TRAVEL, ball_meeting, meeting
 
 DYNAMIC = 2
 SCRATCH = max(EPA_END, MANIFOLD_END)
@@ -96,7 +96,6 @@ def _convex_pair(
     fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
     local = mat_t_vec(ma, v)
     yes, t, gap, n, point, reach = meeting(
-        convex_gap,
         ka,
         sa,
         ha,
@@ -185,8 +184,8 @@ def _ball_pair(
     sa, sb = row4(parameters, i), row4(parameters, j)
     fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
     local = mat_t_vec(ma, v)
-    yes, t, gap, n, _, _ = meeting(
-        ball_gap, np.int64(SPHERE), sa, np.int64(0), kb, sb, np.int64(0),
+    yes, t, gap, n, _, _ = ball_meeting(
+        np.int64(SPHERE), sa, np.int64(0), kb, sb, np.int64(0),
         mat_t_mat(ma, row9(matrix, j)), mat_t_vec(ma, sub(pb, pa)), points, faces, planes, scratch,
         local, h, size, near, max(handed_on[a], handed_on[b]), fixed_a or fixed_b,
     )  # fmt: skip

@@ -18,7 +18,6 @@ from ...kernels.convex import (
     triangle_normal,
 )
 from ...kernels.cover import GATHERED, MOST, reduce_rows
-from ...kernels.distance import convex_gap
 from ...kernels.jit import blockwise, formula
 from ...kernels.linalg import add, axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from ...kernels.manifold import COINCIDE, CORNER_NAMES, COVER_AT, FACE_NAMES, FOUND, STEEP, manifold
@@ -94,7 +93,6 @@ def _triangle_contacts(
     normal = (side * normal[0], side * normal[1], side * normal[2])
     sb = (float(TRIANGLE_B), side, 0.0, 0.0)
     yes, t, gap, n, point, reach = meeting(
-        convex_gap,
         ka,
         sa,
         ha,

@@ -1,0 +1,135 @@
+"""Kernels that every scene needs, before the first step.
+
+A step of a small scene compiles them or loads them from the cache. In a cold start other processes help: the run
+compiles what it comes to, in the order of a step, and helpers begin at the end of the step. Which kernels these are, and
+for what types, says a step of the same scene in plain Python (NUMBA_DISABLE_JIT=1). Nothing depends on a helper: what it
+does not do, the run does itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+from ..backends import cpu
+from ..kernels import jit
+from ..options import StepOptions
+from ..scene.builder import SceneBuilder
+from ..scene.shapes import HalfSpace, Sphere
+from ..solve.apgd import SolverAPGD
+from ..solve.base import IterativeSolver, Solver
+from ..solve.registry import SOLVERS, make_solver
+from .compiling import announced, tell
+
+try:
+    import fcntl
+except ImportError:  # without locks between processes there is no sharing of work
+    fcntl = None
+
+__all__ = ["prepare"]
+
+_PREPARED: set[tuple[str, str]] = set()
+
+MOST = 4
+"""Processes that compile at the same time, the run itself among them."""
+
+
+def prepare(solver: Solver, backend: ModuleType) -> None:
+    """Compile (or load) the kernels, once a process, and say so when it takes time."""
+    name = solver.name if isinstance(solver, IterativeSolver) and solver.name in SOLVERS else SolverAPGD.name
+    if (name, backend.name) in _PREPARED:
+        return
+    _PREPARED.add((name, backend.name))
+    log = jit.compile_log
+    compiled, seconds = log.kernels, log.seconds
+    words = "kernels for this machine; this happens once and takes about half a minute"
+    with announced(words, partial(_start_helpers, name)):
+        _step_small_scene(name, backend)
+    if log.kernels > compiled:
+        spent = log.seconds - seconds
+        tell(f"compiled {log.kernels - compiled} kernels in {spent:.1f} s; kept in {jit.cache_folder()}")
+
+
+def _step_small_scene(solver: str, backend: ModuleType = cpu) -> None:
+    """A step of a ball on a floor, which calls all of these kernels."""
+    from .simulation import Simulation  # which calls `prepare`
+
+    scene = SceneBuilder()
+    scene.add_static(HalfSpace())
+    scene.add_kinematic(Sphere(1.0), position=(0.0, 0.0, 3.0))
+    scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0), locked=("y",))
+    options = StepOptions(dt=1e-3)
+    Simulation(scene.build(), options=options, solver=make_solver(solver), threads=1, backend=backend).step()
+
+
+def _start_helpers(solver: str) -> None:
+    """Let other processes compile the kernels that every scene with this solver needs; returns at once.
+
+    There are as many as cores are free to be used, `TUMBLE_COMPILERS` at most (1: none beside this process).
+    """
+    if fcntl is None or not sys.executable:
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("TUMBLE_COMPILERS", "")
+    processes = min(cores, int(wanted) if wanted.isdecimal() else MOST)
+    if processes > 1:
+        with suppress(OSError):  # no memory, no processes left: then without help
+            _start("help", solver, os.getpid(), processes - 1, stdout=subprocess.DEVNULL)
+
+
+def _start(*words: str | int, **options: object) -> subprocess.Popen:
+    """This module in a process of its own, with the same library."""
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    if words[0] == "list":
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from {__name__} import _{words[0]}; _{words[0]}(*{words[1:]!r})"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is the run's; without it the helper ends by itself
+        **options,
+    )
+
+
+def _help(solver: str, parent: int, helpers: int) -> None:
+    """Compile what nobody compiles, from the end of the step on, in so many processes."""
+    folder = jit.cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "helpers.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # another run's helpers are at it
+            return
+        listing = _start("list", solver, stdout=subprocess.PIPE)
+        importlib.import_module("tumble.backends.cpu")
+        calls = pickle.loads(listing.communicate()[0])  # of our own process
+        for _ in range(helpers - 1):
+            if os.fork() == 0:
+                break
+        for module, name, types in reversed(calls):
+            if not _alive(parent):
+                return
+            getattr(importlib.import_module(module), name).compile_if_free(types)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _list(solver: str) -> None:
+    """Write which kernels the small scene calls."""
+    _step_small_scene(solver)
+    sys.stdout.buffer.write(pickle.dumps(list(jit.interpreted_calls.seen)))
