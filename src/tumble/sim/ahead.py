@@ -1,9 +1,9 @@
 """Kernels that every scene needs, before the first step.
 
 A step of a small scene compiles them or loads them from the cache. In a cold start other processes help: the run
-compiles what it comes to, in the order of a step, and helpers begin at the end of the step. Which kernels these are, and
-for what types, says a step of the same scene in plain Python (NUMBA_DISABLE_JIT=1). Nothing depends on a helper: what it
-does not do, the run does itself.
+compiles what it comes to, in the order of a step, and helpers begin at the end of the step. Which kernels these are,
+and for what types, says a step of the same scene in plain Python (NUMBA_DISABLE_JIT=1). Nothing depends on a helper:
+what it does not do, the run does itself.
 """
 
 from __future__ import annotations
