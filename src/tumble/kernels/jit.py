@@ -265,6 +265,8 @@ class _CompileLog(event.Listener):
     def __init__(self) -> None:
         self.kernels = 0
         self.seconds = 0.0
+        self.by_kernel: dict[str, float] = {}
+        """Seconds of each, with what it calls"""
         self.announce: Callable[[], None] | None = None
         self._depth = 0
         self._start = 0.0
@@ -290,8 +292,11 @@ class _CompileLog(event.Listener):
     def on_end(self, item: Any) -> None:
         self._depth -= 1
         if self._depth == 0:
+            spent, kernel = time.perf_counter() - self._start, item.data["dispatcher"].py_func
+            name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__name__}"
+            self.by_kernel[name] = self.by_kernel.get(name, 0.0) + spent
             self.kernels += 1
-            self.seconds += time.perf_counter() - self._start
+            self.seconds += spent
 
 
 compile_log = _CompileLog()
