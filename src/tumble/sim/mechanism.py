@@ -13,7 +13,7 @@ from ..scene import rotation
 from ..scene.model import Model, State
 
 if TYPE_CHECKING:
-    from .stepper import Workspace
+    from .workspace import Workspace
 
 __all__ = ["Reaction", "hold_joints", "kicked", "react", "world_velocity"]
 

@@ -31,7 +31,7 @@ from ..solve.apgd import SolverAPGD
 from .mechanism import kicked, world_velocity
 
 if TYPE_CHECKING:
-    from .stepper import Workspace
+    from .workspace import Workspace
 
 __all__ = ["Middle", "correct_positions", "enter_middle", "hold_in_velocity"]
 

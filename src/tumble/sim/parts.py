@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from ..options import StepOptions
-from ..scene.model import ContactMemory, Model, State
+from ..scene.model import ContactMemory, State
 from ..solve.base import Solver
 from .report import StepReport
-from .stepper import StepResult, Workspace, step
+from .stepper import StepResult, step
+from .workspace import Workspace
 
 __all__ = ["step_or_parts"]
 
@@ -30,27 +31,25 @@ LARGEST = (
 )  # fmt: skip
 
 
-def step_or_parts(model: Model, state: State, options: StepOptions, *, solver: Solver, work: Workspace) -> StepResult:
+def step_or_parts(state: State, options: StepOptions, *, solver: Solver, work: Workspace) -> StepResult:
     """Advance the state by one step, in parts where it must be, and report on the whole."""
     if work.joints is None:
-        return step(model, state, options, solver=solver, work=work)
-    result = step(model, state, options, solver=solver, work=work, divisible=True)
+        return step(state, options, solver=solver, work=work)
+    result = step(state, options, solver=solver, work=work, divisible=True)
     parts = 2
     while result is None:
-        result = _in_parts(model, state, options, parts, solver, work)
+        result = _in_parts(state, options, parts, solver, work)
         parts *= 2
     return result
 
 
-def _in_parts(
-    model: Model, state: State, options: StepOptions, parts: int, solver: Solver, work: Workspace
-) -> StepResult | None:
+def _in_parts(state: State, options: StepOptions, parts: int, solver: Solver, work: Workspace) -> StepResult | None:
     """None, and the state as it was, if a part cannot be closed either."""
     before = state.copy()
     part, reports, result = replace(options, dt=options.dt / parts), [], None
     _scale(state, 1.0 / parts)
     for _ in range(parts):
-        result = step(model, state, part, solver=solver, work=work, divisible=parts < MOST_PARTS)
+        result = step(state, part, solver=solver, work=work, divisible=parts < MOST_PARTS)
         if result is None:
             for field in fields(State):
                 setattr(state, field.name, getattr(before, field.name))

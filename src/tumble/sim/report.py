@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from ..enums import Law, Status
+import numpy as np
 
-__all__ = ["REPORT_COLUMNS", "REPORT_UNITS", "STAGES", "StepReport"]
+from ..collide.contacts import Contacts
+from ..enums import Law, Status
+from ..problem.cone_problem import ConeProblem
+from ..problem.joints import Joints
+from ..scene.model import State
+from ..solve.base import LOCAL_TOLERANCE, Solution
+from ..solve.unique_forces import UniqueForces
+from .books import Books
+
+__all__ = ["REPORT_COLUMNS", "REPORT_UNITS", "STAGES", "Solved", "StepReport", "step_report"]
 
 STAGES = ("predict", "place", "broad", "narrow", "assemble", "solve", "advance")
 
@@ -122,3 +131,75 @@ def report_row(report: StepReport) -> list[float]:
     """The numbers of a report in the order of REPORT_COLUMNS, then those of its flow."""
     numbers = [float(getattr(report, f.name)) for f in fields(StepReport) if f.name not in _TEXT]
     return numbers + [report.seconds.get(s, 0.0) for s in STAGES] + list(report.flow.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The last problem of a step (with restitution, or limits that were passed, there are several) and all impulses."""
+
+    problem: ConeProblem
+    solution: Solution
+    impulse: np.ndarray
+    unique: UniqueForces | None
+
+
+def step_report(
+    state: State,
+    contacts: Contacts,
+    solved: Solved,
+    warm: int,
+    books: Books,
+    joints: Joints | None,
+    h: float,
+    seconds: dict[str, float],
+    flow: dict[str, float],
+) -> StepReport:
+    """The report of the step that has led to this state."""
+    solution, unique = solved.solution, solved.unique
+    r, came, n = solution.residuals, books.came, contacts.count
+    return StepReport(
+        step=state.step,
+        time=state.time,
+        contacts=n,
+        iterations=solution.iterations,
+        natural_map=r.natural_map,
+        residual_eq25=r.residual_eq25,
+        complementarity_error=r.complementarity_error,
+        penetration_speed=r.penetration_speed,
+        certificate_energy=r.certificate_energy,
+        certificate_shift=r.certificate_shift,
+        local_error=r.local_error,
+        local_shift=r.local_shift,
+        missed=0.0 if solution.converged else max(0.0, r.local_shift - LOCAL_TOLERANCE * solved.problem.pace * h),
+        objective=r.objective,
+        kinetic_energy=books.kinetic + came[0],
+        potential_energy=books.potential + came[1],
+        elastic_energy=books.elastic,
+        work_normal=books.normal,
+        work_recovery=books.recovery,
+        work_friction=books.friction,
+        work_external=books.external,
+        work_driven=books.driven,
+        work_joints=books.joints,
+        motor_power=books.motors / h,
+        energy_flow=sum(came),
+        energy_defect=books.defect,
+        joint_drift=joints.drift if joints else 0.0,
+        joint_drift_before=joints.drift_before if joints else 0.0,
+        redundant_rows=joints.redundant if joints else 0,
+        parts=1,
+        largest_overlap=max(0.0, -float(contacts.gap[:n].min())) if n else 0.0,
+        largest_speed=books.largest_speed,
+        warm_started=warm,
+        products=solution.products,
+        converged=solution.converged,
+        unique_iterations=unique.iterations if unique else 0,
+        unique_error=unique.error if unique else 0.0,
+        unique_threshold=unique.threshold if unique else 0.0,
+        unique_forces=unique is not None and unique.converged,
+        law=solution.law,
+        solver=solution.solver,
+        status=solution.status,
+        seconds=seconds,
+        flow=flow,
+    )

@@ -39,8 +39,9 @@ from .reactions import JointReactions, joint_reactions
 from .recording import Recording
 from .report import StepReport
 from .run import RunResult, run
-from .stepper import StepResult, Workspace
+from .stepper import StepResult
 from .watch import Watch, blow_up
+from .workspace import Workspace
 
 __all__ = ["Simulation"]
 
@@ -103,7 +104,7 @@ class Simulation:
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
         done, compiled = False, jit.compile_log.seconds
         try:
-            result = step_or_parts(self.model, self.state, self.options, solver=self.solver, work=self._work)
+            result = step_or_parts(self.state, self.options, solver=self.solver, work=self._work)
             done = True
         finally:
             jit.set_threads(before)

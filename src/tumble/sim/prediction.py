@@ -1,0 +1,107 @@
+"""The kick of the forces: velocities of all bodies before and after it, at the pose at which the step kicks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..backends.base import KickedArrays
+from ..enums import BodyKind
+from ..errors import BlowUpError, SceneError, message
+from ..scene import rotation
+from ..scene.builder import motion_pose
+from ..scene.model import Model, State
+from .workspace import Workspace
+
+__all__ = ["at_start", "predict", "prescribe_motion"]
+
+
+def at_start(model: Model, state: State, work: Workspace) -> KickedArrays:
+    """Bodies that are kicked as they stand."""
+    return KickedArrays(
+        model.body_inertia,
+        model.body_locked,
+        state.position,
+        state.orientation,
+        work.matrix,
+        state.spin,
+        work.before,
+    )
+
+
+def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, h: float, work: Workspace) -> None:
+    """Forces, rotation matrices, inverse inertia, and velocities before and after the forces' kick."""
+    _external_forces(model, kick, velocity, time, work)
+    work.backend.predict(
+        model.body_kind,
+        model.body_inverse_mass,
+        model.body_inertia,
+        model.body_locked,
+        model.gravity,
+        kick.orientation,
+        velocity,
+        kick.spin,
+        work.force,
+        work.torque,
+        work.prescribed,
+        h,
+        work.matrix,
+        work.inverse_inertia,
+        work.before,
+        work.free,
+    )
+
+
+def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> None:
+    """Velocities of kinematic bodies: constant, or the mean velocity between two poses of a motion."""
+    if not work.has_kinematic:
+        return
+    kinematic = np.flatnonzero(model.body_kind == BodyKind.KINEMATIC)
+    work.prescribed[kinematic, :3] = state.velocity[kinematic]
+    work.prescribed[kinematic, 3:] = rotation.rotate(state.orientation[kinematic], state.spin[kinematic])
+    for body, motion in model.motions.items():
+        where = f"body '{model.name(body)}'"
+        position, orientation = motion_pose(where, motion, state.time + h)
+        turn = rotation.multiply(orientation, rotation.conjugate(state.orientation[body]))
+        turn = turn if turn[0] >= 0.0 else -turn
+        sine = float(np.linalg.norm(turn[1:]))
+        angle = 2.0 * np.arctan2(sine, turn[0])
+        work.prescribed[body, :3] = (position - state.position[body]) / h
+        work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
+        work.next_pose[body] = (position, orientation)
+
+
+def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, work: Workspace) -> None:
+    """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
+    work.force[:] = model.body_force
+    work.torque[:] = model.body_torque
+    if not model.forces:
+        return
+    position, orientation = model.user_frames(kick.position, kick.orientation)
+    spin = rotation.rotate(kick.orientation, kick.spin)
+    for callback in model.forces:
+        result = callback(time, position, orientation, velocity.copy(), spin)
+        try:
+            force, torque = (np.asarray(part, float) for part in result)
+            if force.shape != work.force.shape or torque.shape != work.torque.shape:
+                raise ValueError(f"shapes {force.shape} and {torque.shape}")
+        except (TypeError, ValueError) as cause:
+            raise SceneError(
+                message(
+                    f"force callback '{getattr(callback, '__name__', callback)}'",
+                    f"must return a force and a torque of shape {work.force.shape}",
+                    cause,
+                    "Return zeros for the one you do not need.",
+                )
+            ) from cause
+        bad = np.flatnonzero(~np.isfinite(force + torque).all(axis=1))
+        if bad.size:
+            raise BlowUpError(
+                message(
+                    f"force callback '{getattr(callback, '__name__', callback)}' at t = {time:g} s",
+                    "must return finite forces and torques",
+                    f"{force[bad[0]].tolist()} N, {torque[bad[0]].tolist()} N m on '{model.name(int(bad[0]))}'",
+                    "Check it for division by zero. The state before this step is kept.",
+                )
+            )
+        work.force += force
+        work.torque += torque

@@ -1,0 +1,59 @@
+"""Scratch of a step: everything that is recomputed each time, made once for a model."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from ..backends.base import BODY_BLOCK, blocks
+from ..collide.broadphase import PairSearch
+from ..collide.contacts import Contacts
+from ..collide.narrowphase import ContactSearch
+from ..enums import BodyKind
+from ..problem.assemble import Rows
+from ..problem.joints import Joints
+from ..scene.model import Model
+from ..scene.presence import Seen
+from .flow import FlowStep
+from .laws import cohesion_reach
+from .moreau import Middle
+
+__all__ = ["Workspace"]
+
+
+class Workspace:
+    """Scratch of a model: everything that is recomputed each step."""
+
+    def __init__(self, model: Model, backend: ModuleType) -> None:
+        n = model.body_count
+        self.backend = backend
+        self.seen = Seen(model) if model.flow.changes else None
+        whole, model = model, model if self.seen is None else self.seen.model
+        self.model = model
+        """What the step works with: without the bodies that are absent, where any come or go"""
+        self.matrix = np.zeros((n, 9))
+        self.inverse_inertia = np.zeros((n, 6))
+        self.before = np.zeros((n, 6))
+        self.free = np.zeros((n, 6))
+        self.velocity = np.zeros((n, 6))
+        self.prescribed = np.zeros((n, 6))
+        self.held = np.zeros((n, 6))
+        """Velocities of jointed bodies at the end of the step"""
+        self.force = np.zeros((n, 3))
+        self.torque = np.zeros((n, 3))
+        self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
+        self.pairs = PairSearch(model, backend)
+        self.narrow = ContactSearch(model, backend, self.pairs.blocks)
+        self.contacts = Contacts()
+        has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
+        self.joints = Joints(model, backend) if has_joints else None
+        self.rows = Rows(model, backend, self.joints)
+        self.has_kinematic = bool(np.any(model.body_kind == BodyKind.KINEMATIC))
+        self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
+        """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
+        self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
+        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
+        self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.middle: Middle | None = None
+        """Scratch of Moreau's integrator, made when it is used"""
