@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .backends import cpu
+from . import backends
 from .backends.base import ContactArrays
 from .collide.broadphase import PairSearch
 from .collide.contacts import Contacts
@@ -185,8 +185,8 @@ def _mixed(threads: int | None) -> Iterator[Row]:
 def _against_coal(coal: Any, sim: Simulation) -> Iterator[Row]:
     """The same bodies, one thread: our search for contacts against coal's manager, and its distance from Python."""
     model, state, still = sim.model, sim.state, np.zeros((sim.model.body_count, 6))
-    search, table = PairSearch(model, cpu), Contacts()
-    narrow = ContactSearch(model, cpu, search.blocks)
+    search, table = PairSearch(model, backends.choose()), Contacts()
+    narrow = ContactSearch(model, backends.choose(), search.blocks)
     matrix = rotation.matrix(state.orientation).reshape(-1, 9)
     before = jit.set_threads(1)
     ours, pairs = np.inf, 0
@@ -467,7 +467,7 @@ def _stored_slab(data: Any) -> ConeProblem:
     inverse_mass.setflags(write=False)  # as in a Model, so that the same compiled kernels are used
     start, cursor = np.zeros(bodies + 1, np.int64), np.zeros(bodies, np.int64)
     slot_a, slot_b = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    cpu.fill_entries(n, a, b, inverse_mass[:, 0] > 0.0, start, cursor, slot_a, slot_b)
+    backends.choose().fill_entries(n, a, b, inverse_mass[:, 0] > 0.0, start, cursor, slot_a, slot_b)
     arm = np.zeros((2 * n + 1, 3))
     arm[slot_a], arm[slot_b] = arms[:3].T, arms[3:].T
     operator = ContactOperator(
@@ -487,7 +487,7 @@ def _stored_slab(data: Any) -> ConeProblem:
             np.zeros((bodies, 6)),
             np.zeros((2, 0)),
         ),
-        cpu,
+        backends.choose(),
     )
     bias = np.zeros((3, n))
     operator.relative(velocity, bias)

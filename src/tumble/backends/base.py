@@ -9,8 +9,56 @@ import numpy as np
 
 from ..kernels.jit import BLOCK
 
+PASSES: dict[str, tuple[str, ...]] = {
+    # Free velocities, the drift, energies of a step
+    "bodies": ("predict", "advance", "drift_bodies", "largest_speed"),
+    # World poses and bounding boxes
+    "shapes": ("place_shapes",),
+    # Pairs whose boxes meet: a hierarchical hashed grid
+    "broad": ("choose_phase", "cell_keys", "build_grid", "find_pairs", "spread_speed", "most_and_total"),
+    # Contact points of the pairs, sorted by key
+    "narrow": (
+        "find_ball_contacts", "find_convex_contacts", "find_surface_contacts", "sort_contacts", "arrange_contacts",
+    ),
+    # Questions that users ask: distances, rays
+    "queries": ("convex_gaps", "cast_rays"),
+    # Frames, arms, bias, memory of the contacts
+    "rows": (
+        "build_rows", "fill_entries", "match_contacts", "recall", "remember", "rest_gaps", "free_frozen_rows",
+        "contact_work", "driven_work",
+    ),
+    # N x and its parts, by kind of operator
+    "operator": (
+        "product", "contact_product", "read_rows", "lay_down", "gather", "contact_diagonal", "matrix_product",
+        "matrix_diagonal", "rolling_product", "rolling_rows", "rolling_velocity", "turn_diagonal",
+        "articulated_product", "articulated_diagonal", "articulated_rows", "articulated_velocity",
+    ),
+    # The problem without units
+    "scaling": (
+        "weigh", "scale_frame", "scale_rows", "unscale_impulses", "block_steps", "weigh_rolling", "scale_rolling",
+        "scale_turns", "unscale_rolling",
+    ),
+    # Iterations, and how good impulses are
+    "cone": (
+        "apgd", "barzilai_borwein", "relax", "nsgs", "measure", "coulomb_shift_bound", "rolling_shift_bound",
+    ),
+    # Rows, elimination, projection and energies of jointed bodies
+    "joints": (
+        "coordinates", "row_jacobians", "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
+        "eliminate", "close_joints", "cluster_energies", "keep_energy", "turn_inertia",
+    ),
+}  # fmt: skip
+"""What every backend offers, in groups, besides its `name` and SIZES.
+
+A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
+`tests/backends` compares each with a twin in NumPy.
+"""
+SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SURFACE_COLUMNS", "SURFACE_ROWS")
+"""Sizes of the buffers that callers make for a backend's passes."""
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""
+STALL_CHECKS = 400
+"""Checks without a better iterate after which a run counts as stalled."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
 

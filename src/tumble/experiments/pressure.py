@@ -13,7 +13,7 @@ import numpy as np
 
 import tumble as tb
 
-from ..backends.cpu.iterate import STALL_CHECKS
+from ..backends.base import STALL_CHECKS
 from ..errors import ExperimentError, message
 from ..solvers import IterativeSolver, Solution, SolverGaussSeidel, SolverJacobi
 from ..view.picture import render

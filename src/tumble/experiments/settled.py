@@ -10,7 +10,7 @@ import numpy as np
 
 import tumble as tb
 
-from ..backends.cpu.iterate import STALL_CHECKS
+from ..backends.base import STALL_CHECKS
 from ..sim.report import StepReport
 from ..solvers import make_solver
 from . import fill

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import checks
+from .. import backends, checks
 from ..enums import BlockKind
 from ..errors import ProblemError, message
 from .operators import DelassusOperator, MatrixOperator
@@ -90,11 +90,9 @@ class ConeProblem:
 
     @classmethod
     def from_matrix(
-        cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: ModuleType | None = None
+        cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: str | ModuleType = "cpu"
     ) -> ConeProblem:
         """From a symmetric matrix (dim n, dim n), a bias (dim n,) and mu (n,), normal row first for each contact."""
-        if backend is None:
-            from ..backends import cpu as backend
         try:
             sparse = sp.csr_matrix(matrix, dtype=np.float64)
         except (TypeError, ValueError, OverflowError) as cause:
@@ -106,7 +104,7 @@ class ConeProblem:
                     "Give a NumPy array or a SciPy sparse matrix.",
                 )
             ) from cause
-        operator = MatrixOperator(sparse, dim, backend)
+        operator = MatrixOperator(sparse, dim, backends.choose(backend))
         r = checks.array("ConeProblem.bias", bias, (dim * operator.count,), error=ProblemError)
         mu = checks.array("ConeProblem.friction", friction, (operator.count,), error=ProblemError)
         if np.any(mu < 0.0):

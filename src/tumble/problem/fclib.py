@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from .. import checks
+from .. import backends, checks
 from ..enums import BlockKind
 from ..errors import FileError, ProblemError, TumbleError, message
 from ..files import check_readable, is_file
@@ -155,10 +155,8 @@ def _read(path: Path, file: Any) -> FileProblem:
         rolling = _friction(path, vectors, "mu_r", len(friction))
         problem: ConeProblem | RollingProblem = RollingProblem(fit.matrix, bias, friction, rolling, h)
     else:
-        from ..backends import cpu
-
         blocks = BlockGroup(BlockKind.CONE, dim, len(friction), friction)
-        problem = ConeProblem(blocks, component_first(bias, dim), MatrixOperator(fit.matrix, dim, cpu), h)
+        problem = ConeProblem(blocks, component_first(bias, dim), MatrixOperator(fit.matrix, dim, backends.choose()), h)
     info = child(path, group, "info", folder=True) if "info" in group else {}
     return FileProblem(
         problem,

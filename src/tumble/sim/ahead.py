@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from ..backends import cpu
+from .. import backends
 from ..kernels import jit
 from ..options import StepOptions
 from ..scene.builder import SceneBuilder
@@ -57,7 +57,7 @@ def prepare(solver: Solver, backend: ModuleType) -> None:
         tell(f"compiled {log.kernels - compiled} kernels in {spent:.1f} s; kept in {jit.cache_folder()}")
 
 
-def _step_small_scene(solver: str, backend: ModuleType = cpu) -> None:
+def _step_small_scene(solver: str, backend: str | ModuleType = "cpu") -> None:
     """A step of a ball on a floor, which calls all of these kernels."""
     from .simulation import Simulation  # which calls `prepare`
 
@@ -110,7 +110,7 @@ def _help(solver: str, parent: int, helpers: int) -> None:
         except BlockingIOError:  # another run's helpers are at it
             return
         listing = _start("list", solver, stdout=subprocess.PIPE)
-        importlib.import_module("tumble.backends.cpu")
+        backends.choose()
         calls = pickle.loads(listing.communicate()[0])  # of our own process
         for _ in range(helpers - 1):
             if os.fork() == 0:

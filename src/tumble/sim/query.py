@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..backends import cpu
+from .. import backends, checks
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -30,6 +29,7 @@ from ..scene.trees import box_tree, morton
 __all__ = ["ContactPoints", "Distance", "RayHits", "contacts", "distance", "overlaps", "ray_cast"]
 
 Pose = Any
+Backend = str | ModuleType
 """None (the origin), a position (3,) [m], or a position and an orientation (w, x, y, z)."""
 
 
@@ -84,17 +84,17 @@ class RayHits:
 
 
 def contacts(
-    model: Model, *, margin: float = 0.0, state: State | None = None, backend: ModuleType = cpu
+    model: Model, *, margin: float = 0.0, state: State | None = None, backend: Backend = "cpu"
 ) -> ContactPoints:
     """Contact points of all pairs with a gap up to `margin` [m], at the model's initial state or another.
 
     Pairs count as in a simulation: at least one body is dynamic, groups and masks agree, the pair is not excluded.
     """
     margin = checks.number("contacts.margin", margin, at_least=0.0, unit="m", error=OptionsError)
-    return _find(model, model.initial if state is None else state, margin, backend)
+    return _find(model, model.initial if state is None else state, margin, backends.choose(backend))
 
 
-def distance(shape_a: Shape, pose_a: Pose, shape_b: Shape, pose_b: Pose, *, backend: ModuleType = cpu) -> Distance:
+def distance(shape_a: Shape, pose_a: Pose, shape_b: Shape, pose_b: Pose, *, backend: Backend = "cpu") -> Distance:
     """Signed distance of two shapes at two poses (None, a position, or a position and an orientation).
 
     Exact for convex shapes. Where a mesh or height field overlaps the other shape, the depth is that at single
@@ -117,17 +117,17 @@ def distance(shape_a: Shape, pose_a: Pose, shape_b: Shape, pose_b: Pose, *, back
             )
         )
     if a in surface or b in surface:
-        return _surface_distance(model, backend)
-    return _convex_distance(model, backend)
+        return _surface_distance(model, backends.choose(backend))
+    return _convex_distance(model, backends.choose(backend))
 
 
-def overlaps(model: Model, state: State, shape: Any, pose: Pose = None, *, backend: ModuleType = cpu) -> np.ndarray:
+def overlaps(model: Model, state: State, shape: Any, pose: Pose = None, *, backend: Backend = "cpu") -> np.ndarray:
     """Indices of the bodies that a shape (or several placed ones) at a pose would overlap or touch."""
     position, orientation = _pose("overlaps.pose", pose)
     scene = SceneBuilder()
     scene.add_static(shape, position=position, orientation=orientation)
     both, both_state = _with_probe(model, state, scene.build())
-    found = _find(both, both_state, 0.0, backend)
+    found = _find(both, both_state, 0.0, backends.choose(backend))
     return np.unique(found.body_a[found.gap <= 0.0])
 
 
@@ -139,7 +139,7 @@ def ray_cast(
     *,
     limit: float | np.ndarray = math.inf,
     mask: int = 0xFFFFFFFF,
-    backend: ModuleType = cpu,
+    backend: Backend = "cpu",
 ) -> RayHits:
     """The first body on each ray. origin, direction: (3,) or (k, 3), the direction of any length; limit [m].
 
@@ -155,6 +155,7 @@ def ray_cast(
         limits[:] = checks.number("ray_cast.limit", limit, error=OptionsError)
     if np.any(limits < 0.0):
         raise OptionsError(message("ray_cast.limit", "must be >= 0 m", limit, "Leave it out for rays without end."))
+    backend = backends.choose(backend)
     search = _placed(model, state, 0.0, backend)
     seen = ((model.body_group & np.uint32(mask)) != 0)[model.shape_body] & present(model, state)[model.shape_body]
     bounded = np.flatnonzero(seen & (model.shape_kind != ShapeKind.HALF_SPACE))

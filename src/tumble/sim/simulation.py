@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..backends import cpu
+from .. import backends, checks
 from ..enums import BodyKind
 from ..errors import OptionsError, TumbleWarning, message
 from ..kernels import jit
@@ -63,14 +61,14 @@ class Simulation:
         options: StepOptions,
         solver: Solver | None = None,
         threads: int | None = None,
-        backend: ModuleType = cpu,
+        backend: str | ModuleType = "cpu",
     ) -> None:
         check_arguments(model, options, solver)
-        self.model, self.options, self.backend = model, options, backend
+        self.model, self.options, self.backend = model, options, backends.choose(backend)
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = checked_threads(threads)
         self.state = model.initial.copy()
-        self._work = Workspace(model, backend)
+        self._work = Workspace(model, self.backend)
         self.assembly: Assembly | None = None
         """What closing the joints took before the first step; None without joints"""
         if self._work.joints is not None:
@@ -261,12 +259,12 @@ class Simulation:
         left = ("_work", "_watch", "_described", "last", "recording", "backend")
         kept = {name: value for name, value in vars(self).items() if name not in left}
         functions = {} if self._work.joints is None else dict(self._work.joints.functions)
-        return kept | {"backend": self.backend.__name__, "said": set(self._watch.said), "functions": functions}
+        return kept | {"backend": self.backend.name, "said": set(self._watch.said), "functions": functions}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         said, functions, backend = kept.pop("said"), kept.pop("functions"), kept.pop("backend")
         vars(self).update(kept)
-        self.backend = importlib.import_module(backend)
+        self.backend = backends.choose(backend)
         self._work = Workspace(self.model, self.backend)
         if self._work.joints is not None:
             self._work.joints.functions.update(functions)

@@ -15,7 +15,7 @@ import math
 
 from ...kernels.cones import coulomb_shift, project
 from ...kernels.jit import block_length, blockwise, item_index, loop
-from ..base import BLOCK
+from ..base import BLOCK, STALL_CHECKS
 from .measure import stop_value
 from .operators import product
 from .rolling import (
@@ -28,8 +28,6 @@ from .rolling import (
 RUNNING, CONVERGED, MAX_ITERATIONS, STALLED, DIVERGED = -1, 0, 1, 2, 3
 PATIENCE = 400
 """Iterations without progress after which the limit on the momentum is lifted or set again (Coulomb's law)."""
-STALL_CHECKS = 400
-"""Checks without a better iterate after which a run counts as stalled."""
 
 
 @loop
