@@ -29,8 +29,9 @@ from ..scene.trees import box_tree, morton
 __all__ = ["ContactPoints", "Distance", "RayHits", "contacts", "distance", "overlaps", "ray_cast"]
 
 Pose = Any
-Backend = str | ModuleType
 """None (the origin), a position (3,) [m], or a position and an orientation (w, x, y, z)."""
+Backend = str | ModuleType
+"""A name, or what `backends.choose` gave for it."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,72 @@
+"""A cold start: helpers know what a run needs, kernels are compiled once between all processes, and all end right."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+LISTED = """
+import importlib, os, pickle, subprocess, sys
+from tumble.sim import ahead
+from tumble import backends
+from tumble.backends.base import PASSES
+listing = ahead._start("list", sys.argv[1], stdout=subprocess.PIPE)
+calls = pickle.loads(listing.communicate()[0])
+ahead._step_small_scene(sys.argv[1])
+kernels = [(getattr(importlib.import_module(module), name), types) for module, name, types in calls]
+missing = [str(kernel) for kernel, types in kernels if types not in kernel.overloads]
+passes = [name for group in PASSES.values() for name in group]
+called = {name for name in passes if getattr(getattr(backends.choose(), name), "signatures", [])}
+print(len(kernels), missing, called - {kernel.__name__ for kernel, _ in kernels})
+"""
+
+PROCESS = """
+import json, sys
+import tumble as tb
+from tumble.kernels.jit import compile_log
+scene = tb.SceneBuilder()
+scene.add_static(tb.HalfSpace())
+scene.add_spheres(0.1, density=1000.0, position=[(0, 0, 0.1), (0.05, 0, 0.3)])
+sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3), threads=1)
+for _ in range(5):
+    sim.step()
+print(json.dumps([sim.state.sha256(), compile_log.by_kernel]))
+"""
+
+
+@pytest.mark.parametrize("solver", ["apgd", "barzilai_borwein"])
+def test_a_step_in_plain_python_tells_what_is_compiled(solver):
+    """The same kernels, for the same types: none that no step calls, and none is missing."""
+    out = subprocess.run([sys.executable, "-c", LISTED, solver], capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0, out.stderr
+    number, rest = out.stdout.split(" ", 1)
+    assert int(number) > 25 and rest.strip() == "[] set()"
+
+
+def test_processes_that_start_with_an_empty_cache_share_the_work(tmp_path):
+    """Four of them, each with helpers, compile every kernel once between them and end in the same state."""
+    environment = {**os.environ, "TUMBLE_CACHE_DIR": str(tmp_path), "TUMBLE_COMPILERS": "2"}
+    start = [sys.executable, "-c", PROCESS]
+    running = [
+        subprocess.Popen(start, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    outputs = [process.communicate(timeout=600) for process in running]
+    assert [process.returncode for process in running] == [0] * 4, [err for _, err in outputs]
+    states, kernels = zip(*(json.loads(out) for out, _ in outputs))
+    assert len(set(states)) == 1
+    compiled = [name for found in kernels for name in found]
+    assert len(compiled) == len(set(compiled))  # what helpers compiled is in nobody's list
+    again = subprocess.run(start, env=environment, capture_output=True, text=True, timeout=300)
+    assert json.loads(again.stdout) == [states[0], {}]
+
+
+def test_a_helper_that_cannot_work_does_no_harm(tmp_path):
+    """Without the interpreter's path, or with nonsense in the variable, the run compiles for itself."""
+    script = "import sys; sys.executable = None\nfrom tumble.sim.ahead import _start_helpers\n_start_helpers('apgd')"
+    for value in ("", "0", "1", "many"):
+        environment = {**os.environ, "TUMBLE_CACHE_DIR": str(tmp_path), "TUMBLE_COMPILERS": value}
+        out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+        assert out.returncode == 0 and not out.stderr
