@@ -76,7 +76,7 @@ def cache_folder() -> Path:
 _FOLDER = cache_folder()
 
 
-_PLAIN = {"error_model": "numpy", "nogil": True}
+_PLAIN = {"error_model": "numpy", "nogil": True, "_nrt": False}
 _INNER = {**_PLAIN, "pipeline_class": InnerCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
