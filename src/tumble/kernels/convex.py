@@ -12,10 +12,8 @@ from __future__ import annotations
 import math
 
 from .jit import formula, merged_formula
+from .kinds import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, TRIANGLE
 from .linalg import add, cross, dot, mat_t_vec, mat_vec, norm, sub
-
-SPHERE, CAPSULE, BOX, CYLINDER, CONE, ELLIPSOID, HULL, TRIANGLE = 0, 1, 2, 3, 4, 5, 6, 7
-MESH, HEIGHT_FIELD, HALF_SPACE = 8, 9, 10
 
 
 @formula

@@ -10,25 +10,11 @@ from __future__ import annotations
 import math
 
 from .boxes import between_faces, box_depth
-from .convex import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CYLINDER,
-    HALF_SPACE,
-    SPHERE,
-    TRIANGLE,
-    core_size,
-    flat_normal,
-    is_curved,
-    separation,
-    support,
-    triangle_corner,
-    triangle_normal,
-)
+from .convex import core_size, flat_normal, is_curved, separation, support, triangle_corner, triangle_normal
 from .epa import epa
 from .gjk import BEYOND, OVERLAP, SEPARATED, STUCK, gjk, move_rows, nearest_on_triangle
 from .jit import formula
+from .kinds import BOX, CAPSULE, CONE, CYLINDER, HALF_SPACE, SPHERE, TRIANGLE
 from .linalg import add, axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 from .newton import curved_gap
 from .triangles import triangle_axis

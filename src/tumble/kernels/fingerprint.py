@@ -1,7 +1,7 @@
 """What a compiled kernel depends on: a hash of its module's source and of all that it can call.
 
-Followed are the imports between kernels and backends, and the overloads: a module that registers one (`@overload`) for
-a function of another is called by whoever calls that function, though nobody imports it.
+Followed are the imports between kernels and backends, the numbers of kinds, and the overloads: a module that registers
+one (`@overload`) for a function of another is called by whoever calls that function, though nobody imports it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fingerprint(path: str) -> str:
 @cache
 def _sources() -> dict[Path, tuple[frozenset[Path], frozenset[Path]]]:
     """All modules with kernels: the modules that each imports, and those for whose functions it registers overloads."""
-    paths = [*PACKAGE.glob("kernels/**/*.py"), *PACKAGE.glob("backends/**/*.py")]
+    paths = [*PACKAGE.glob("kernels/**/*.py"), *PACKAGE.glob("backends/**/*.py"), PACKAGE / "enums.py"]
     return {path: _imports(path, frozenset(paths)) for path in paths}
 
 

@@ -8,23 +8,11 @@ from __future__ import annotations
 
 import math
 
-from .convex import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CYLINDER,
-    HALF_SPACE,
-    HULL,
-    SPHERE,
-    TRIANGLE,
-    nearest_face,
-    support,
-    triangle_corner,
-    triangle_normal,
-)
+from .convex import nearest_face, support, triangle_corner, triangle_normal
 from .cover import COVER_SIZE, COVERED, MOST, cover, is_kept, put_point
 from .gjk import SIMPLEX
 from .jit import formula
+from .kinds import BOX, CAPSULE, CONE, CYLINDER, HALF_SPACE, HULL, SPHERE, TRIANGLE
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 
 CORNERS = 32

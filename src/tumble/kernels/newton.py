@@ -11,20 +11,9 @@ from __future__ import annotations
 
 import math
 
-from .convex import (
-    BOX,
-    CAPSULE,
-    CONE,
-    CYLINDER,
-    ELLIPSOID,
-    HULL,
-    TRIANGLE,
-    flat_normal,
-    nearest_face,
-    support,
-    triangle_corner,
-)
+from .convex import flat_normal, nearest_face, support, triangle_corner
 from .jit import formula, merged_formula
+from .kinds import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, TRIANGLE
 from .linalg import add, axpy, dot, mat_t_vec, mat_vec, norm, sub, tangents
 
 NEWTON_LIMIT = 12

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .convex import HALF_SPACE
 from .distance import ball_gap, convex_gap
 from .jit import formula
+from .kinds import HALF_SPACE
 from .linalg import axpy, dot, norm
 
 SWEEP_LIMIT = 60

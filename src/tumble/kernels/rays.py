@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from .convex import SPHERE, triangle_corner
+from .convex import triangle_corner
 from .jit import formula
+from .kinds import SPHERE
 from .linalg import cross, dot, sub
 from .pairs import first_touch
 

@@ -7,8 +7,9 @@ neighbour is nearer, and the contact belongs to that.
 
 from __future__ import annotations
 
-from .convex import MESH, triangle_corner
+from .convex import triangle_corner
 from .jit import formula
+from .kinds import MESH
 from .linalg import dot, norm, sub
 
 TRIANGLE_A, TRIANGLE_B = 0, 9

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
-from .convex import TRIANGLE, separation, triangle_corner, triangle_normal
+from .convex import separation, triangle_corner, triangle_normal
 from .jit import formula
+from .kinds import TRIANGLE
 from .linalg import cross, dot, mat_vec, norm, sub
 
 PREFERENCE = 1e-7

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.convex import HALF_SPACE
 from ...kernels.jit import blockwise, formula, loop
+from ...kernels.kinds import DYNAMIC, HALF_SPACE
 from ...kernels.linalg import norm, row3, sub
 from ..base import BODY_BLOCK
 
-DYNAMIC = 2
 LEVELS = 256
 LEVEL_ZERO = 128
 NO_LEVEL = -1

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from ...kernels.jit import blockwise, formula, loop
+from ...kernels.kinds import DYNAMIC, KINEMATIC
 from ...kernels.linalg import add, mat_t_vec, mat_vec, norm, quat_matrix, row3, row4, row9, sub
 from ...kernels.motion import drift, turn, world_inverse_inertia
 from ..base import BODY_BLOCK
-
-DYNAMIC, KINEMATIC = 2, 1
 
 
 @formula

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.convex import HALF_SPACE, MESH, SPHERE, support
+from ...kernels.convex import support
 from ...kernels.jit import blockwise, formula
+from ...kernels.kinds import HALF_SPACE, MESH, SPHERE
 from ...kernels.linalg import add, cross, dot, mat_vec, norm, quat_matrix, quat_multiply, row3, row4, row9
 from ..base import BODY_BLOCK
 

@@ -7,15 +7,16 @@ import math
 import numpy as np
 from numba import get_thread_id
 
-from ...kernels.convex import MESH, SPHERE, triangle_normal
+from ...kernels.convex import triangle_normal
+from ...kernels.descent import after
 from ...kernels.distance import convex_gap
 from ...kernels.jit import blockwise, formula
+from ...kernels.kinds import MESH, SPHERE
 from ...kernels.linalg import axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, row3, row4, row9, sub
 from ...kernels.rays import ray_convex, ray_meets_box, ray_plane, ray_triangle
 from ...kernels.surfaces import TRIANGLE_B, load_field_triangle, load_mesh_triangle
 from ..base import TREE_LEAF
 from .place import local_box
-from .surfaces import after
 
 QUERY_BLOCK = 64
 

@@ -2,278 +2,31 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import get_thread_id
 
-from ...kernels.convex import (
-    HALF_SPACE,
-    MESH,
-    SPHERE,
-    TRIANGLE,
-    separation,
-    support,
-    triangle_corner,
-    triangle_normal,
-)
 from ...kernels.cover import GATHERED, MOST, reduce_rows
+from ...kernels.descent import after, box_in, boxes_apart, cell_range, triangle_apart, widened
 from ...kernels.jit import blockwise, formula
+from ...kernels.kinds import DYNAMIC, HALF_SPACE, MESH, SPHERE, TRIANGLE
 from ...kernels.linalg import add, axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
-from ...kernels.manifold import COINCIDE, CORNER_NAMES, COVER_AT, FACE_NAMES, FOUND, STEEP, manifold
-from ...kernels.pairs import meeting
+from ...kernels.manifold import COVER_AT, FOUND
+from ...kernels.pair_contacts import is_convex_pair, ordered, point_velocity, spin_travel, write_row
+from ...kernels.surface_rows import NAMES, append_rows, hand_over, label_rows
 from ...kernels.surfaces import (
     TRIANGLE_A,
     TRIANGLE_B,
     load_field_triangle,
     load_mesh_triangle,
     mesh_corner,
-    normal_is_real,
 )
+from ...kernels.triangle_contacts import triangle_contacts
 from ..base import TREE_LEAF
-from .narrow import is_convex_pair, ordered, point_velocity, spin_travel, step_back, write_row
 from .place import local_box, turned_box
 
-DYNAMIC = 2
 SURFACE_ROWS = GATHERED
 SURFACE_COLUMNS = 9
 """Normal, point, gap, name, and a mark."""
-NAMES = 65536
-"""Names of points that a key can hold."""
-TOUCHES = 1e-7
-"""Part of the smaller size within which a core counts as touching a triangle."""
-SAME_FACE = 0.999
-"""Cosine above which two triangles of meshes count as lying flat on each other."""
-
-
-@formula
-def _triangle_contacts(
-    ka,
-    sa,
-    ha,
-    middle,
-    pa,
-    ma,
-    turn,
-    shift,
-    va,
-    v,
-    local,
-    kind,
-    s,
-    triangle,
-    cell,
-    field_first,
-    rows,
-    columns,
-    geometry,
-    h,
-    size,
-    near,
-    handed_on,
-    swept_normal,
-    back,
-    out,
-    row,
-    scratch,
-    triangle_a,
-):
-    """Contacts of a convex shape with the triangle in hand; returns their number.
-
-    triangle_a: if the convex shape is itself a triangle of a mesh its number there, else -1.
-    middle: of the shape, in the surface's frame. A closed surface is met from outside only, an open one from both
-    sides.
-    """
-    normal = triangle_normal(scratch, TRIANGLE_B)
-    above = dot(normal, sub(middle, triangle_corner(scratch, TRIANGLE_B, 0)))
-    two_sided = kind == MESH and s[0] > 0.0
-    if above < (0.0 if triangle_a < 0 else -0.5 * size) and not two_sided:
-        return 0  # a triangle may lie a little behind the other mesh's, a solid may not
-    side = -1.0 if above < 0.0 and two_sided else 1.0
-    normal = (side * normal[0], side * normal[1], side * normal[2])
-    sb = (float(TRIANGLE_B), side, 0.0, 0.0)
-    yes, t, gap, n, point, reach = meeting(
-        ka,
-        sa,
-        ha,
-        np.int64(TRIANGLE),
-        sb,
-        np.int64(0),
-        turn,
-        shift,
-        geometry.hull_point,
-        geometry.hull_face_start,
-        geometry.face_plane,
-        scratch,
-        local,
-        h,
-        size,
-        near,
-        handed_on,
-        swept_normal,
-    )
-    if not yes:
-        return 0
-    m = mat_t_vec(turn, (-n[0], -n[1], -n[2]))  # away from the surface, in its frame
-    real, face = normal_is_real(
-        kind,
-        triangle,
-        cell,
-        field_first,
-        rows,
-        columns,
-        s,
-        m,
-        scratch,
-        TRIANGLE_B,
-        geometry.mesh_point,
-        geometry.mesh_triangle,
-        geometry.mesh_opposite,
-        geometry.ring_start,
-        geometry.ring,
-        geometry.field_height,
-    )
-    if real and triangle_a >= 0:  # a triangle of a moving mesh has inner edges, too
-        real, _ = normal_is_real(
-            np.int64(MESH),
-            triangle_a,
-            (np.int64(0), np.int64(0), np.int64(0)),
-            np.int64(0),
-            np.int64(0),
-            np.int64(0),
-            sa,
-            n,
-            scratch,
-            TRIANGLE_A,
-            geometry.mesh_point,
-            geometry.mesh_triangle,
-            geometry.mesh_opposite,
-            geometry.ring_start,
-            geometry.ring,
-            geometry.field_height,
-        )
-    moved = axpy(t, local, shift)
-    inside = t == 0.0 and gap + sa[3] <= TOUCHES * size
-    if face and dot(m, normal) < 0.0:
-        real, face = False, False
-    flipped = False
-    if triangle_a >= 0:
-        facing = dot(triangle_normal(scratch, TRIANGLE_A), mat_vec(turn, normal))
-        flipped = facing < -SAME_FACE and dot(m, normal) < -SAME_FACE  # flat on each other, and a little inside
-        if facing > -STEEP and not real:
-            return 0  # back to back, or across: another triangle of the first mesh is nearer
-    if not real and not inside and not flipped:
-        return 0
-    if face or not real or flipped:
-        # The face's own normal: exact, and the way out where the shape is deeper than the triangle is large. In the
-        # latter case only points over the triangle count: the shape's lowest point may lie elsewhere.
-        n = mat_vec(turn, (-normal[0], -normal[1], -normal[2]))
-        gap, _, _ = separation(ka, sa, TRIANGLE, sb, turn, moved, geometry.hull_point, scratch, n)
-        gap -= sa[3]
-        if gap > reach:
-            return 0
-        if not real or flipped:
-            gap = math.inf
-    count = manifold(
-        ka,
-        sa,
-        ha,
-        np.int64(TRIANGLE),
-        sb,
-        np.int64(0),
-        turn,
-        moved,
-        geometry.hull_point,
-        geometry.hull_face_start,
-        geometry.face_plane,
-        geometry.face_loop_start,
-        geometry.face_loop,
-        scratch,
-        gap,
-        n,
-        point,
-        reach,
-        size,
-        axpy(t, va, pa),
-        ma,
-        out,
-        row,
-    )
-    if count == 1 and not math.isfinite(out[row, 6]):
-        return 0
-    if t > 0.0:
-        step_back(out, row, count, t, v, back)
-    return count
-
-
-@formula
-def _boxes_apart(tree_box, node, low, high):
-    return (
-        tree_box[node, 0] > high[0]
-        or tree_box[node, 3] < low[0]
-        or tree_box[node, 1] > high[1]
-        or tree_box[node, 4] < low[1]
-        or tree_box[node, 2] > high[2]
-        or tree_box[node, 5] < low[2]
-    )
-
-
-@formula
-def after(node):
-    """The next node of a heap in depth-first order when its children are skipped; 0 at the end."""
-    while node > 0 and node % 2 == 0:
-        node = (node - 1) // 2
-    return node + 1 if node > 0 else 0
-
-
-@formula
-def _extent(ka, sa, points, scratch, d):
-    """How far a shape reaches along the unit vector d, in its frame."""
-    return dot(d, support(ka, sa, points, scratch, d)) + sa[3]
-
-
-@formula
-def _box_in(ka, sa, turn, shift, points, scratch):
-    """Box of a convex shape A in the frame of B, whose pose in A's frame is (turn, shift): low, high."""
-    origin = mat_t_vec(turn, (-shift[0], -shift[1], -shift[2]))
-    x, y, z = column(turn, 0), column(turn, 1), column(turn, 2)
-    high = (
-        origin[0] + _extent(ka, sa, points, scratch, x),
-        origin[1] + _extent(ka, sa, points, scratch, y),
-        origin[2] + _extent(ka, sa, points, scratch, z),
-    )
-    low = (
-        origin[0] - _extent(ka, sa, points, scratch, (-x[0], -x[1], -x[2])),
-        origin[1] - _extent(ka, sa, points, scratch, (-y[0], -y[1], -y[2])),
-        origin[2] - _extent(ka, sa, points, scratch, (-z[0], -z[1], -z[2])),
-    )
-    return low, high
-
-
-@formula
-def _widened(low, high, way, reach):
-    """A box grown by `reach` all round, and along a way it travels."""
-    return (
-        (
-            low[0] - reach + min(0.0, way[0]),
-            low[1] - reach + min(0.0, way[1]),
-            low[2] - reach + min(0.0, way[2]),
-        ),
-        (
-            high[0] + reach + max(0.0, way[0]),
-            high[1] + reach + max(0.0, way[1]),
-            high[2] + reach + max(0.0, way[2]),
-        ),
-    )
-
-
-@formula
-def _cell_range(low, high, step, count):
-    """Cells of a height field between two coordinates along an axis with `count` points: first, last + 1."""
-    middle = 0.5 * (count - 1)
-    first = math.floor(low / step + middle)
-    last = math.floor(high / step + middle)
-    return int(min(max(first, 0.0), count - 1.0)), int(min(max(last + 1.0, 0.0), count - 1.0))
 
 
 @formula
@@ -309,27 +62,27 @@ def _convex_on_surface(
     none = np.int64(0)
     v = sub(vb, va)
     local, way = mat_t_vec(ma, v), mat_t_vec(mb, v)
-    low, high = _box_in(ka, sa, turn, shift, geometry.hull_point, scratch)
+    low, high = box_in(ka, sa, turn, shift, geometry.hull_point, scratch)
     middle = (0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2]))
-    low, high = _widened(low, high, (-h * way[0], -h * way[1], -h * way[2]), near + h * handed_on)
+    low, high = widened(low, high, (-h * way[0], -h * way[1], -h * way[2]), near + h * handed_on)
     if kind == MESH:
         first, end = geometry.mesh_start[entry], geometry.mesh_start[entry + 1]
         root = geometry.tree_start[entry]
         leaves = (geometry.tree_start[entry + 1] - root + 1) // 2
         node = 0
         while True:
-            if not _boxes_apart(geometry.tree_box, root + node, low, high):
+            if not boxes_apart(geometry.tree_box, root + node, low, high):
                 if node < leaves - 1:
                     node = 2 * node + 1
                     continue
                 start = first + TREE_LEAF * (node - leaves + 1)
                 for triangle in range(start, min(end, start + TREE_LEAF)):
                     load_mesh_triangle(geometry.mesh_point, geometry.mesh_triangle, triangle, scratch, TRIANGLE_B)
-                    if _triangle_apart(scratch, low, high):
+                    if triangle_apart(scratch, low, high):
                         continue
                     if found + FOUND > GATHERED:
                         found = reduce_rows(rows, found, size, scratch, COVER_AT)
-                    new = _triangle_contacts(
+                    new = triangle_contacts(
                         ka,
                         sa,
                         ha,
@@ -360,8 +113,8 @@ def _convex_on_surface(
                         scratch,
                         triangle_a,
                     )
-                    _label(rows, found, new, triangle_a, triangle)
-                    found = _appended(rows, found, new, size)
+                    label_rows(rows, found, new, triangle_a, triangle)
+                    found = append_rows(rows, found, new, size)
             node = after(node)
             if node == 0:
                 break
@@ -370,17 +123,17 @@ def _convex_on_surface(
     first = geometry.field_start[entry]
     if low[2] > s[3]:
         return found
-    x0, x1 = _cell_range(low[0], high[0], s[0], count_x)
-    y0, y1 = _cell_range(low[1], high[1], s[1], count_y)
+    x0, x1 = cell_range(low[0], high[0], s[0], count_x)
+    y0, y1 = cell_range(low[1], high[1], s[1], count_y)
     for x in range(x0, x1):
         for y in range(y0, y1):
             for upper in range(2):
                 load_field_triangle(geometry.field_height, first, count_x, count_y, s, x, y, upper, scratch, TRIANGLE_B)
-                if _triangle_apart(scratch, low, high):
+                if triangle_apart(scratch, low, high):
                     continue
                 if found + FOUND > GATHERED:
                     found = reduce_rows(rows, found, size, scratch, COVER_AT)
-                new = _triangle_contacts(
+                new = triangle_contacts(
                     ka,
                     sa,
                     ha,
@@ -411,72 +164,8 @@ def _convex_on_surface(
                     scratch,
                     triangle_a,
                 )
-                _label(rows, found, new, triangle_a, 2 * (x * count_y + y) + upper)
-                found = _appended(rows, found, new, size)
-    return found
-
-
-@formula
-def _label(rows, found, new, triangle_a, triangle):
-    """Tell the names of one triangle from those of another; a corner of a convex shape keeps its name."""
-    for k in range(found, found + new):
-        name = int(rows[k, 7])
-        if triangle_a >= 0 or name < FACE_NAMES or name >= FACE_NAMES + CORNER_NAMES:
-            name += CORNER_NAMES + 4093 * triangle + 769 * (triangle_a + 1)
-        rows[k, 7] = name % NAMES
-
-
-@formula
-def _appended(rows, found, new, size):
-    """Number of rows when those of the new ones that are there already are left out (triangles share their corners)."""
-    near = COINCIDE * size
-    for k in range(found, found + new):
-        known = False
-        for o in range(found):
-            if (
-                abs(rows[o, 3] - rows[k, 3]) <= near
-                and abs(rows[o, 4] - rows[k, 4]) <= near
-                and abs(rows[o, 5] - rows[k, 5]) <= near
-                and abs(rows[o, 6] - rows[k, 6]) <= near
-                and dot(row3(rows, o), row3(rows, k)) > 1.0 - COINCIDE
-            ):
-                known = True
-                break
-        if not known:
-            if found < k:
-                for c in range(8):
-                    rows[found, c] = rows[k, c]
-            found += 1
-    return found
-
-
-@formula
-def _triangle_apart(scratch, low, high):
-    """Whether the box of the triangle in hand misses a box."""
-    for c in range(3):
-        a, b, d = scratch[TRIANGLE_B + c], scratch[TRIANGLE_B + 3 + c], scratch[TRIANGLE_B + 6 + c]
-        lo = low[0] if c == 0 else (low[1] if c == 1 else low[2])
-        hi = high[0] if c == 0 else (high[1] if c == 1 else high[2])
-        if min(a, min(b, d)) > hi or max(a, max(b, d)) < lo:
-            return True
-    return False
-
-
-@formula
-def _hand_over(rows, found, size, scratch, out, row):
-    """Reduce the rows to those that are needed and write them, each with a name of its own; returns their number."""
-    found = reduce_rows(rows, found, size, scratch, COVER_AT)
-    for k in range(found):
-        name = int(rows[k, 7]) % NAMES
-        c = 0
-        while c < k:
-            if out[row + c, 7] == name:
-                name, c = (name + 1) % NAMES, 0
-            else:
-                c += 1
-        for c in range(7):
-            out[row + k, c] = rows[k, c]
-        out[row + k, 7] = name
+                label_rows(rows, found, new, triangle_a, 2 * (x * count_y + y) + upper)
+                found = append_rows(rows, found, new, size)
     return found
 
 
@@ -524,16 +213,16 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
             scratch,
             np.int64(-1),
         )
-        return _hand_over(rows, found, size, scratch, out, row)
+        return hand_over(rows, found, size, scratch, out, row)
     low, high = _surface_box_in(j, shapes, geometry, ma, pa)
     way = mat_t_vec(ma, sub(vb, va))
-    low, high = _widened(low, high, (h * way[0], h * way[1], h * way[2]), near + h * handed_on)
+    low, high = widened(low, high, (h * way[0], h * way[1], h * way[2]), near + h * handed_on)
     first, end = geometry.mesh_start[ha], geometry.mesh_start[ha + 1]
     root = geometry.tree_start[ha]
     leaves = (geometry.tree_start[ha + 1] - root + 1) // 2
     node = 0
     while True:
-        if not _boxes_apart(geometry.tree_box, root + node, low, high):
+        if not boxes_apart(geometry.tree_box, root + node, low, high):
             if node < leaves - 1:
                 node = 2 * node + 1
                 continue
@@ -565,7 +254,7 @@ def surface_pair(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, o
         node = after(node)
         if node == 0:
             break
-    return _hand_over(rows, found, size, scratch, out, row)
+    return hand_over(rows, found, size, scratch, out, row)
 
 
 @formula
@@ -614,11 +303,11 @@ def mesh_on_plane(i, j, shapes, bodies, geometry, va, vb, handed_on, h, margin, 
                             found = reduce_rows(rows, found, shapes.smallest[i], scratch, COVER_AT)
                         p = axpy(-0.5 * gap, up, add(mat_vec(ma, p), pa))
                         write_row(rows, found, n, p, gap, float(corner % NAMES))
-                        found = _appended(rows, found, 1, shapes.smallest[i])
+                        found = append_rows(rows, found, 1, shapes.smallest[i])
         node = after(node)
         if node == 0:
             break
-    return _hand_over(rows, found, shapes.smallest[i], scratch, out, row)
+    return hand_over(rows, found, shapes.smallest[i], scratch, out, row)
 
 
 @formula
