@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
-from ..errors import SceneError
+from ..errors import SceneError, message
 
-__all__ = ["Motion", "Oscillation"]
+__all__ = ["Motion", "Oscillation", "motion_pose"]
 
 Motion = Callable[[float], tuple[np.ndarray, np.ndarray]]
 """A motion maps the time [s] to the pose of the body's frame: position (3,) [m] and orientation (4,).
@@ -45,3 +45,22 @@ class Oscillation:
     def __call__(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         phase = math.sin(2.0 * math.pi * (time - self.start) / self.period) if time > self.start else 0.0
         return np.array(self.position) + phase * np.array(self.amplitude), np.array(self.orientation)
+
+
+def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of a motion at a time, checked."""
+    try:
+        position, orientation = motion(time)
+    except (TypeError, ValueError) as cause:
+        raise SceneError(
+            message(
+                where + ".motion",
+                "must return a position and an orientation",
+                f"{type(cause).__name__}: {cause}",
+                "See tumble.Oscillation for an example.",
+            )
+        ) from cause
+    return (
+        checks.array(where + ".motion position", position, (3,)),
+        checks.quaternion(where + ".motion orientation", orientation),
+    )
