@@ -16,6 +16,7 @@ from .mass import mass_properties
 from .materials import Material, MaterialTable
 from .motion import Motion, motion_pose
 from .shapes import Box, Placed, Sphere, as_placed
+from .table import Table
 
 __all__ = ["Bodies"]
 
@@ -32,6 +33,7 @@ class Bodies:
         self._starts: list[int] = []
         self._names: dict[str, tuple[int, int]] = {}
         self._count = 0
+        self._excluded = Table([("pair", np.int64, 2)])
 
     def add_body(
         self,
@@ -353,12 +355,12 @@ class Bodies:
         name = self._free_name(where, name, kind)
         batch = Batch(
             name=name,
-            kind=kind,
+            kind=np.array([kind]),
             count=count,
             mass=np.zeros(count) if mass is None else mass,
             inertia=np.zeros((count, 3)) if inertia is None else inertia,
-            center=np.zeros(3) if center is None else center,
-            axes=rotation.IDENTITY if axes is None else axes,
+            center=np.zeros((1, 3)) if center is None else center[None],
+            axes=rotation.IDENTITY[None] if axes is None else axes[None],
             position=rows(where + ".position", position, count, 3),
             orientation=checks.quaternions(
                 where + ".orientation", rows(where + ".orientation", orientation, count, 4), count
@@ -367,10 +369,11 @@ class Bodies:
             angular_velocity=rows(where + ".angular_velocity", angular_velocity, count, 3),
             force=rows(where + ".force", force, count, 3),
             torque=rows(where + ".torque", torque, count, 3),
-            locked=locked_axes(where, locked),
-            group=bits(where + ".group", group),
-            mask=bits(where + ".mask", mask),
+            locked=locked_axes(where, locked)[None],
+            group=np.array([bits(where + ".group", group)]),
+            mask=np.array([bits(where + ".mask", mask)]),
             shapes=shapes,
+            owner=np.zeros(len(shapes), np.int64),
             parameters=np.array([p.shape.parameters for p in shapes], float).reshape(1, -1, 4)
             if parameters is None
             else parameters,
@@ -380,8 +383,8 @@ class Bodies:
             motion=motion,
         )
         if np.any(batch.locked):
-            batch.velocity[:, batch.locked[:3]] = 0.0
-            batch.angular_velocity[:, batch.locked[3:]] = 0.0
+            batch.velocity[:, batch.locked[0, :3]] = 0.0
+            batch.angular_velocity[:, batch.locked[0, 3:]] = 0.0
         first = self._count
         self._batches.append(batch)
         self._starts.append(first)
@@ -407,6 +410,12 @@ class Bodies:
         if index >= self._count:
             raise SceneError(message(where, f"body index must be below {self._count}", index, "Count from 0."))
         return range(index, index + 1)
+
+    def _exclude(self, pairs: np.ndarray) -> None:
+        """Pairs of bodies (e, 2) that never collide."""
+        block = np.zeros(len(pairs), self._excluded.rows.dtype)
+        block["pair"] = pairs
+        self._excluded.extend(block)
 
     def _free_name(self, where: str, name: str | None, kind: BodyKind) -> str:
         if name is None:

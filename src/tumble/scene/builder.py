@@ -38,7 +38,6 @@ class SceneBuilder(Bodies, Mechanism, Flow):
     def __init__(self, *, gravity: Sequence[float] = STANDARD_GRAVITY) -> None:
         super().__init__()
         self._gravity = checks.vector("SceneBuilder.gravity", gravity)
-        self._excluded: set[tuple[int, int]] = set()
         self._forces: list[ForceCallback] = []
 
     # ------------------------------------------------------------------ materials
@@ -105,10 +104,9 @@ class SceneBuilder(Bodies, Mechanism, Flow):
 
     def exclude_pair(self, a: int | str, b: int | str) -> None:
         """Two bodies, by index or name, that never collide (names of many bodies: each with each)."""
-        for i in self._bodies("exclude_pair", a):
-            for j in self._bodies("exclude_pair", b):
-                if i != j:
-                    self._excluded.add((min(i, j), max(i, j)))
+        one, two = self._bodies("exclude_pair", a), self._bodies("exclude_pair", b)
+        pairs = np.stack([np.repeat(one, len(two)), np.tile(two, len(one))], axis=1)
+        self._exclude(pairs[pairs[:, 0] != pairs[:, 1]])
 
     def add_force(self, callback: ForceCallback) -> None:
         """A force field evaluated once a step with whole arrays; see `ForceCallback`."""
@@ -146,7 +144,7 @@ class SceneBuilder(Bodies, Mechanism, Flow):
             names[GROUND if GROUND not in names else f"{GROUND}{self._count}"] = (self._count, 1)
         joints, initial = self._joint_model(), initial_state(batches)
         flow = self._flow_model(joints, initial)
-        excluded = (sorted(map(self._placed_body, pair)) for pair in self._excluded)
+        excluded = np.sort(self._in_model(self._excluded.rows["pair"]), axis=1)
         return Model(
             gravity=self._gravity.copy(),
             **body_arrays(batches),
@@ -154,9 +152,9 @@ class SceneBuilder(Bodies, Mechanism, Flow):
             materials=tuple(self._materials.known),
             friction=self._materials.friction(),
             pair_laws=self._materials.laws(),
-            excluded=np.array(sorted((a << 32) + b for a, b in excluded), dtype=np.int64),
+            excluded=np.unique((excluded[:, 0] << 32) + excluded[:, 1]),
             names=tuple((name, first, count) for name, (first, count) in names.items()),
-            motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},
+            motions={k: b.motion for k, b in zip(self._starts, self._batches) if b.motion is not None},
             forces=tuple(self._forces),
             joints=joints,
             initial=initial,

@@ -14,6 +14,7 @@ from ..errors import SceneError, message
 from ..kernels.joints import DISTANCE, DOT, POINT
 from . import rotation
 from .batch import Batch, bare_static
+from .table import Table
 
 __all__ = ["GROUND", "ROWS", "JointFrames", "bases"]
 
@@ -34,6 +35,8 @@ MISFIT = 0.25
 """Anchors that differ by more than this part of the smaller body at the start are an error."""
 GROUND, WORLD = "ground", -1
 """The name of the body that joints to the world hang on, and its index until the scene is built: then it comes last."""
+FRAME = [("body", np.int64, 2), ("position", float, (2, 3)), ("orientation", float, (2, 4))]
+"""A pair of frames: bodies, and places in their principal frames."""
 
 
 class JointFrames:
@@ -47,14 +50,14 @@ class JointFrames:
 
     def __init__(self) -> None:
         super().__init__()
-        self._frames: list[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        self._frames = Table(FRAME)
         self._ground: Batch | None = None
 
     # ------------------------------------------------------------------ bodies
 
-    def _placed_body(self, body: int) -> int:
-        """Index of a body in the model."""
-        return self._count if body == WORLD else body
+    def _in_model(self, bodies: np.ndarray) -> np.ndarray:
+        """Indices of bodies in the model."""
+        return np.where(bodies == WORLD, self._count, bodies)
 
     def _joined(self, where: str, a: int | str | None, b: int | str | None) -> tuple[int, int]:
         """Indices of two different bodies, one of them not static."""
@@ -74,7 +77,7 @@ class JointFrames:
             raise SceneError(
                 message(where, "needs two different bodies", f"{a!r} twice", "Join it to another, or to None.")
             )
-        kinds = [self._batch_of(body)[0].kind for body in pair]
+        kinds = [BodyKind(self._own(body, "kind")) for body in pair]
         if BodyKind.DYNAMIC not in kinds:
             raise SceneError(
                 message(
@@ -93,16 +96,20 @@ class JointFrames:
         k = bisect_right(self._starts, body) - 1
         return self._batches[k], body - self._starts[k]
 
+    def _own(self, body: int, column: str) -> Any:
+        """What copies of a body share."""
+        batch, k = self._batch_of(body)
+        return getattr(batch, column)[k % len(batch.kind)]
+
     def _pose(self, body: int) -> tuple[np.ndarray, np.ndarray]:
         """Principal frame of a body in the world, now."""
         batch, k = self._batch_of(body)
         p, q = batch.position[k], batch.orientation[k]
-        return p + rotation.rotate(q, batch.center), rotation.multiply(q, batch.axes)
+        return p + rotation.rotate(q, self._own(body, "center")), rotation.multiply(q, self._own(body, "axes"))
 
     def _to_principal(self, body: int, point: np.ndarray) -> np.ndarray:
         """A point of the user's body frame in the principal frame."""
-        batch, _ = self._batch_of(body)
-        return rotation.rotate(rotation.conjugate(batch.axes), point - batch.center)
+        return rotation.rotate(rotation.conjugate(self._own(body, "axes")), point - self._own(body, "center"))
 
     def _direction_to_world(self, body: int, direction: np.ndarray) -> np.ndarray:
         batch, k = self._batch_of(body)
@@ -115,9 +122,14 @@ class JointFrames:
 
     def _world(self, frame: int, side: int) -> tuple[np.ndarray, np.ndarray]:
         """Origin and orientation of a frame, now."""
-        f = self._frames[frame]
-        p, q = self._pose(f[side])
-        return p + rotation.rotate(q, f[2 + side]), rotation.multiply(q, f[4 + side])
+        f = self._frames.rows[frame]
+        p, q = self._pose(int(f["body"][side]))
+        return p + rotation.rotate(q, f["position"][side]), rotation.multiply(q, f["orientation"][side])
+
+    def _sides(self, frame: int) -> tuple[int, int]:
+        """The two bodies of a pair of frames."""
+        a, b = self._frames.rows["body"][frame].tolist()
+        return a, b
 
     # ------------------------------------------------------------------ frames
 
@@ -193,14 +205,8 @@ class JointFrames:
         d = rotation.rotate(rotation.conjugate(q), r - p)
         held = [row[1] for row in ROWS[kind] if row[0] == POINT]
         miss = float(np.linalg.norm(d[held])) if held else 0.0
-        size = min(
-            (
-                float(b.bound.max(initial=0.0))
-                for b in (self._batch_of(k)[0] for k in self._frames[frame][:2])
-                if b.shapes
-            ),
-            default=1.0,
-        )
+        reach = [batch.reach(place) for batch, place in map(self._batch_of, self._sides(frame))]
+        size = min((r for r in reach if r is not None), default=1.0)
         if miss > MISFIT * size:
             raise SceneError(
                 message(
@@ -237,8 +243,7 @@ class JointFrames:
         if not local:
             qa = rotation.multiply(rotation.conjugate(self._pose(i)[1]), qa)
             qb = rotation.multiply(rotation.conjugate(self._pose(j)[1]), qb)
-        self._frames.append((i, j, np.asarray(pa, float), np.asarray(pb, float), qa, qb))
-        return len(self._frames) - 1
+        return self._frames.append((i, j), (pa, pb), (qa, qb))
 
 
 def bases(kind: JointKind, za: np.ndarray, zb: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from ..kernels.joints import ANGLE
 from . import rotation
 from .joint_frames import JointFrames
 from .joint_model import Controller, Element, JointModel, Motor
+from .table import Table
 
 __all__ = ["JointRows"]
 
@@ -22,14 +23,27 @@ DEGREES = 30.0
 """Limits of a turn that are whole numbers from here on look like degrees."""
 
 
+COORD = [("kind", np.int64), ("frame", np.int64), ("axis", np.int64, 2), ("start", float)]
+ROW = [
+    ("role", np.int8),
+    ("element", np.int32),
+    ("coord", np.int64, 2),
+    ("weight", float, 2),
+    ("offset", float),
+    ("stiffness", float),
+    ("damping", float),
+    ("most", float),
+    ("motor", np.int32),
+]
+"""Columns `coord_...` and `row_...` of a `JointModel`."""
+
+
 class JointRows(JointFrames):
     """What is solved for: rows of weights on coordinates, held, bounded or sprung."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._coords: list[tuple[int, int, int, int]] = []
-        self._coord_start: dict[int, float] = {}
-        self._rows: list[dict[str, Any]] = []
+        self._coords, self._rows = Table(COORD), Table(ROW)
         self._elements: list[Element] = []
         self._numbers: dict[str, int] = {}
         self._motors: list[Motor] = []
@@ -38,8 +52,10 @@ class JointRows(JointFrames):
     # ------------------------------------------------------------------ coordinates and rows
 
     def _coord(self, kind: int, frame: int, i: int = 0, j: int = 0) -> int:
-        self._coords.append((kind, frame, i, j))
-        return len(self._coords) - 1
+        return self._coords.append(kind, frame, (i, j), 0.0)
+
+    def _frame_of(self, coordinate: int) -> int:
+        return int(self._coords.rows["frame"][coordinate])
 
     def _row(
         self,
@@ -56,22 +72,7 @@ class JointRows(JointFrames):
         most: float = 0.0,
         motor: int = -1,
     ) -> int:
-        self._rows.append(
-            {
-                "role": role,
-                "element": element,
-                "first": first,
-                "second": second,
-                "own": own,
-                "weight": weight,
-                "offset": offset,
-                "stiffness": stiffness,
-                "damping": damping,
-                "most": most,
-                "motor": motor,
-            }
-        )
-        return len(self._rows) - 1
+        return self._rows.append(role, element, (first, second), (own, weight), offset, stiffness, damping, most, motor)
 
     # ------------------------------------------------------------------ elements
 
@@ -137,15 +138,15 @@ class JointRows(JointFrames):
         if len(free) > 1:
             raise SceneError(message(where, "is for joints with one coordinate", value, "Leave it out."))
         frame = self._elements[element].frame
-        i, j, pa, pb, qa, qb = self._frames[frame]
-        if self._coords[free[0]][0] == ANGLE:
-            qb = rotation.multiply(qb, np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)]))
+        f, coordinate = self._frames.rows[frame], self._coords.rows[free[0]]
+        if coordinate["kind"] == ANGLE:
+            turn = np.array([np.cos(0.5 * value), 0.0, 0.0, np.sin(0.5 * value)])
+            f["orientation"][1] = rotation.multiply(f["orientation"][1], turn)
         else:
             (p, q), (r, _) = self._world(frame, 0), self._world(frame, 1)
             now = float(rotation.rotate(rotation.conjugate(q), r - p)[2])
-            pa = pa + rotation.rotate(qa, np.array([0.0, 0.0, now - value]))
-        self._frames[frame] = (i, j, pa, pb, qa, qb)
-        self._coord_start[free[0]] = value
+            f["position"][0] += rotation.rotate(f["orientation"][0], np.array([0.0, 0.0, now - value]))
+        coordinate["start"] = value
 
     def _add_limits(self, where: str, element: int, limits: Any) -> None:
         if limits is None:
@@ -173,30 +174,17 @@ class JointRows(JointFrames):
 
     def _joint_model(self) -> JointModel:
         """All of it as arrays."""
-        rows = self._rows
-        frames = [(*map(self._placed_body, f[:2]), *f[2:]) for f in self._frames]
-
-        def column(key: str, dtype: Any = np.float64) -> np.ndarray:
-            return np.array([r[key] for r in rows], dtype)
-
+        frames, coords, rows = self._frames.rows, self._coords.rows, self._rows.rows
+        bodies = self._in_model(np.array([e.bodies for e in self._elements], np.int64).reshape(-1, 2)).tolist()
         return JointModel(
-            frame_body=np.array([f[:2] for f in frames], np.int32).reshape(-1, 2),
-            frame_position=np.array([p for f in frames for p in f[2:4]], float).reshape(-1, 3),
-            frame_orientation=np.array([q for f in frames for q in f[4:6]], float).reshape(-1, 4),
-            coord_kind=np.array([c[0] for c in self._coords], np.int64),
-            coord_frame=np.array([c[1] for c in self._coords], np.int64),
-            coord_axis=np.array([c[2:] for c in self._coords], np.int64).reshape(-1, 2),
-            coord_start=np.array([self._coord_start.get(k, 0.0) for k in range(len(self._coords))]),
-            row_role=column("role", np.int8),
-            row_element=column("element", np.int32),
-            row_coord=np.array([(r["first"], r["second"]) for r in rows], np.int64).reshape(-1, 2),
-            row_weight=np.array([(r["own"], r["weight"]) for r in rows], float).reshape(-1, 2),
-            row_offset=column("offset"),
-            row_stiffness=column("stiffness"),
-            row_damping=column("damping"),
-            row_most=column("most"),
-            row_motor=column("motor", np.int32),
-            elements=tuple(replace(e, bodies=tuple(map(self._placed_body, e.bodies))) for e in self._elements),
+            frame_body=self._in_model(frames["body"]).astype(np.int32),
+            frame_position=frames["position"].copy().reshape(-1, 3),
+            frame_orientation=frames["orientation"].copy().reshape(-1, 4),
+            **{f"coord_{name}": coords[name].copy() for name in coords.dtype.names},
+            **{f"row_{name}": rows[name].copy() for name in rows.dtype.names},
+            elements=tuple(
+                e if e.bodies == (a, b) else replace(e, bodies=(a, b)) for e, (a, b) in zip(self._elements, bodies)
+            ),
             motors=tuple(self._motors),
             controllers=tuple(self._controllers),
         )

@@ -16,6 +16,7 @@ from . import rotation
 from .joint_frames import ROWS, bases
 from .joint_model import Controller, Element, Motor, Target
 from .joint_rows import JointRows
+from .table import Table
 
 __all__ = ["Mechanism"]
 
@@ -28,17 +29,17 @@ def _all_or_nothing(method: Callable) -> Callable:
 
     @functools.wraps(method)
     def whole(self: Mechanism, *args: Any, **options: Any) -> Any:
-        lists = (self._frames, self._coords, self._rows, self._elements, self._motors, self._controllers)
-        before, excluded, ground = [len(x) for x in lists], set(self._excluded), self._ground
+        tables = (self._frames, self._coords, self._rows, self._excluded)
+        lists = (self._elements, self._motors, self._controllers)
+        before, ground = [len(x) for x in (*tables, *lists)], self._ground
         try:
             return method(self, *args, **options)
         except BaseException:
-            for entries, count in zip(lists, before):
+            for table, count in zip(tables, before):
+                table.cut(count)
+            for entries, count in zip(lists, before[len(tables) :]):
                 del entries[count:]
             self._numbers = {e.name: k for k, e in enumerate(self._elements)}
-            self._coord_start = {k: v for k, v in self._coord_start.items() if k < len(self._coords)}
-            self._excluded.clear()
-            self._excluded.update(excluded)
             self._ground = ground
             raise
 
@@ -49,7 +50,7 @@ class Mechanism(JointRows):
     """Joints and what drives them. `SceneBuilder` is one: use its methods."""
 
     _label: Callable[[str, str | None], str]
-    _excluded: set[tuple[int, int]]
+    _excluded: Table
 
     # ------------------------------------------------------------------ joints
 
@@ -117,7 +118,7 @@ class Mechanism(JointRows):
             for coordinate in self._free_coords(where + ".friction", element):
                 self._row(RowRole.FRICTION, element, coordinate, most=most)
         if not checks.flag(where + ".collide", collide):
-            self._excluded.add((min(i, j), max(i, j)))
+            self._excluded.append((i, j))
         return self._elements[element].name
 
     @_all_or_nothing
@@ -141,10 +142,10 @@ class Mechanism(JointRows):
             raise SceneError(
                 message(where, "needs two coordinates and a ratio", f"{first}, {second}, {ratio}", "See add_gear.")
             )
-        frames = [self._coords[k][1] for k in c]
-        element = self._element(where, name, "gear", *self._frames[frames[1]][:2])
+        frames = [self._frame_of(k) for k in c]
+        element = self._element(where, name, "gear", *self._sides(frames[1]))
         self._elements[element] = Element(
-            self._elements[element].name, "gear", frames[1], self._frames[frames[1]][:2], -1, -1
+            self._elements[element].name, "gear", frames[1], self._sides(frames[1]), -1, -1
         )
         self._row(RowRole.RIGID, element, c[1], second=c[0], weight=-r, offset=np.nan)
         return self._elements[element].name
@@ -187,14 +188,14 @@ class Mechanism(JointRows):
             )
         if not callable(target):
             checks.number(where + ".target", target)
-        frame = self._coords[coordinate][1]
-        element = self._element(where, name, "motor", *self._frames[frame][:2])
-        kind, along = self._coords[coordinate][0], coordinate
+        frame = self._frame_of(coordinate)
+        element = self._element(where, name, "motor", *self._sides(frame))
+        kind, along = self._coords.rows["kind"][coordinate], coordinate
         self._elements[element] = Element(
             self._elements[element].name,
             "motor",
             frame,
-            self._frames[frame][:2],
+            self._sides(frame),
             along if kind == ANGLE else -1,
             along if kind != ANGLE else -1,
         )
@@ -282,14 +283,14 @@ class Mechanism(JointRows):
         where = self._label("add_joint_spring", name)
         coordinate = self._coordinate_of(where, joint)
         k, d = _spring_constants(where, stiffness, damping)
-        frame = self._coords[coordinate][1]
-        element = self._element(where, name, "spring", *self._frames[frame][:2])
-        turns = self._coords[coordinate][0] == ANGLE
+        frame = self._frame_of(coordinate)
+        element = self._element(where, name, "spring", *self._sides(frame))
+        turns = self._coords.rows["kind"][coordinate] == ANGLE
         self._elements[element] = Element(
             self._elements[element].name,
             "spring",
             frame,
-            self._frames[frame][:2],
+            self._sides(frame),
             coordinate if turns else -1,
             -1 if turns else coordinate,
         )
