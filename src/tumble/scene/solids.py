@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Moments", "enclosed"]
+__all__ = ["Moments", "all_enclosed", "enclosed"]
 
 
 class Moments(NamedTuple):
@@ -41,11 +43,19 @@ def enclosed(points: np.ndarray, triangles: np.ndarray) -> Moments:
     Signed tetrahedra from the origin; the origin should lie near the solid, or digits cancel. Sums go through einsum,
     not through BLAS, whose order depends on the machine.
     """
+    return all_enclosed(points, triangles, [0, len(triangles)])[0]
+
+
+def all_enclosed(points: np.ndarray, triangles: np.ndarray, start: Sequence[int]) -> list[Moments]:
+    """The same of each of n solids, whose triangles begin at `start` (n + 1,), and bit for bit the same."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
-    six_volumes = np.einsum("ij,ij->i", a, np.cross(b, c))
-    total = a + b + c
+    six_volumes, total = np.einsum("ij,ij->i", a, np.cross(b, c)), a + b + c
+    return [_sums(six_volumes[i:j], total[i:j], (a[i:j], b[i:j], c[i:j])) for i, j in itertools.pairwise(start)]
+
+
+def _sums(six_volumes: np.ndarray, total: np.ndarray, corners: tuple[np.ndarray, ...]) -> Moments:
     second = np.einsum("i,ij,ik->jk", six_volumes, total, total)
-    for corner in (a, b, c):
+    for corner in corners:
         second += np.einsum("i,ij,ik->jk", six_volumes, corner, corner)
     return Moments(float(six_volumes.sum()) / 6.0, weighted(six_volumes, total) / 24.0, second / 120.0)
 
