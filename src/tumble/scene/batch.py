@@ -52,7 +52,7 @@ class Batch:
     parameters: np.ndarray  # (copies or 1, m, 4)
     bound: np.ndarray  # (copies or 1, m)
     smallest: np.ndarray  # (copies or 1, m)
-    material: tuple[int, ...]
+    material: Sequence[int]  # (m,)
     motion: Motion | None
 
     @property
@@ -115,23 +115,6 @@ def places(where: str, position: Any) -> np.ndarray:
     if len(points) == 0:
         raise SceneError(message(where + ".position", "needs at least one point", "0 points", "Check the packing."))
     return points
-
-
-def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.ndarray:
-    """Masses (n,) from a mass or a density, a number or one for each of the volumes (n,)."""
-    if (mass is None) == (density is None):
-        raise SceneError(
-            message(
-                where,
-                "needs either mass or density",
-                f"mass={mass}, density={density}",
-                "Give exactly one of them.",
-            )
-        )
-    if mass is not None:
-        return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
-    dense = checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
-    return checks.positive_array(where + ": mass (density times volume)", volume * dense, len(volume), unit="kg")
 
 
 def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:

@@ -11,10 +11,10 @@ from .. import checks, memory
 from ..enums import BodyKind
 from ..errors import SceneError, message
 from . import rotation
-from .batch import Batch, bits, locked_axes, many_masses, places, rows
-from .mass import mass_properties
+from .batch import Batch, bits, locked_axes, places, rows
+from .mass import all_properties, many_masses, mass_properties
 from .materials import Material, MaterialTable
-from .motion import Motion, motion_pose
+from .motion import Motion, first_pose
 from .shapes import Box, Placed, Sphere, as_placed
 from .table import Table
 
@@ -133,28 +133,7 @@ class Bodies:
         """A body with a prescribed motion: constant velocities, or a `Motion`, which then sets the pose as well."""
         where = self._label("add_kinematic", name)
         if motion is not None:
-            if not callable(motion):
-                raise SceneError(
-                    message(
-                        where + ".motion",
-                        "must be a function of time",
-                        checks.short(motion),
-                        "It returns a position (3,) and an orientation (4,); see Oscillation.",
-                    )
-                )
-            if any(
-                np.any(checks.vector(f"{where}.{name}", value))
-                for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity))
-            ):
-                raise SceneError(
-                    message(
-                        where,
-                        "takes a motion or velocities, not both",
-                        f"velocity={velocity}",
-                        "Leave the velocities out.",
-                    )
-                )
-            position, orientation = motion_pose(where, motion, 0.0)
+            position, orientation = first_pose(where, motion, velocity=velocity, angular_velocity=angular_velocity)
         return self._add(
             where,
             self._surfaces(where, shapes),
@@ -219,6 +198,57 @@ class Bodies:
             inertia=m[:, None] * unit.moments,
             center=unit.center,
             axes=unit.axes,
+        )
+
+    def add_mixed(
+        self,
+        shapes: Iterable[Any],
+        *,
+        position: Any,
+        orientation: Any = (1.0, 0.0, 0.0, 0.0),
+        mass: Any = None,
+        density: Any = None,
+        material: Material | str | Sequence[Material | str] | None = None,
+        velocity: Any = (0.0, 0.0, 0.0),
+        angular_velocity: Any = (0.0, 0.0, 0.0),
+        force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
+        locked: Iterable[str] = (),
+        group: int = 1,
+        mask: int = 0xFFFFFFFF,
+        name: str | None = None,
+    ) -> range:
+        """Many dynamic bodies, each of its own shapes, in one call; returns their indices.
+
+        shapes: for each body what `add_body` takes (a shape, a `Placed` one or several); many hulls are made at once
+        by `ConvexHull.many`. position (n, 3) [m]; orientation (4,) or (n, 4); mass or density: a number or (n,);
+        material: one, or one a body; velocities, forces and torques: (3,) or (n, 3).
+        """
+        where = self._label("add_mixed", name)
+        points = places(where, position)
+        placed = _shapes_of_each(where, shapes, len(points))
+        m, center, moments, axes = all_properties(where, placed, mass=mass, density=density)
+        return self._add(
+            where,
+            tuple(p for own in placed for p in own),
+            BodyKind.DYNAMIC,
+            len(points),
+            owner=np.repeat(np.arange(len(placed)), [len(own) for own in placed]),
+            name=name,
+            material=material,
+            position=points,
+            orientation=orientation,
+            velocity=velocity,
+            angular_velocity=angular_velocity,
+            force=force,
+            torque=torque,
+            locked=locked,
+            group=group,
+            mask=mask,
+            mass=m,
+            inertia=moments,
+            center=center,
+            axes=axes,
         )
 
     def add_spheres(
@@ -348,19 +378,25 @@ class Bodies:
         parameters: np.ndarray | None = None,
         bound: np.ndarray | None = None,
         smallest: np.ndarray | None = None,
+        owner: np.ndarray | None = None,
     ) -> range:
+        """owner: the body of each shape, where bodies have different ones; center and axes are then (count, ..)."""
         if self._count + count > MAX_BODIES:
             raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
         memory.check_bodies(where, self._count + count)
         name = self._free_name(where, name, kind)
+        unit = 1 if owner is None else count
+        materials = self._materials.of_shapes(where, material, len(shapes)) if owner is None else ()
+        if owner is not None:
+            materials = np.array(self._materials.of_shapes(where, material, count, each="body"))[owner]
         batch = Batch(
             name=name,
-            kind=np.array([kind]),
+            kind=np.full(unit, kind),
             count=count,
             mass=np.zeros(count) if mass is None else mass,
             inertia=np.zeros((count, 3)) if inertia is None else inertia,
-            center=np.zeros((1, 3)) if center is None else center[None],
-            axes=rotation.IDENTITY[None] if axes is None else axes[None],
+            center=np.zeros((1, 3)) if center is None else center.reshape(unit, 3),
+            axes=rotation.IDENTITY[None] if axes is None else axes.reshape(unit, 4),
             position=rows(where + ".position", position, count, 3),
             orientation=checks.quaternions(
                 where + ".orientation", rows(where + ".orientation", orientation, count, 4), count
@@ -369,17 +405,17 @@ class Bodies:
             angular_velocity=rows(where + ".angular_velocity", angular_velocity, count, 3),
             force=rows(where + ".force", force, count, 3),
             torque=rows(where + ".torque", torque, count, 3),
-            locked=locked_axes(where, locked)[None],
-            group=np.array([bits(where + ".group", group)]),
-            mask=np.array([bits(where + ".mask", mask)]),
+            locked=np.tile(locked_axes(where, locked), (unit, 1)),
+            group=np.full(unit, bits(where + ".group", group)),
+            mask=np.full(unit, bits(where + ".mask", mask)),
             shapes=shapes,
-            owner=np.zeros(len(shapes), np.int64),
+            owner=np.zeros(len(shapes), np.int64) if owner is None else owner,
             parameters=np.array([p.shape.parameters for p in shapes], float).reshape(1, -1, 4)
             if parameters is None
             else parameters,
             bound=np.array([[p.shape.bound for p in shapes]]) if bound is None else bound,
             smallest=np.array([[p.shape.smallest for p in shapes]]) if smallest is None else smallest,
-            material=self._materials.of_shapes(where, material, len(shapes)),
+            material=materials,
             motion=motion,
         )
         if np.any(batch.locked):
@@ -431,3 +467,16 @@ class Bodies:
     @staticmethod
     def _label(method: str, name: str | None) -> str:
         return method if name is None else f"{method}({checks.short(name)})"
+
+
+def _shapes_of_each(where: str, shapes: Iterable[Any], count: int) -> list[tuple[Placed, ...]]:
+    """The shapes of each of so many bodies."""
+    try:
+        each = list(shapes)
+    except TypeError:
+        remedy = "For one shape many times use add_bodies."
+        raise SceneError(message(where, "needs the shapes of each body", checks.short(shapes), remedy)) from None
+    if len(each) != count:
+        got = f"{len(each)} for {count} positions"
+        raise SceneError(message(where + ".shapes", "needs one entry a body", got, "Give as many of both."))
+    return [as_placed(f"{where}.shapes[{i}]", own) for i, own in enumerate(each)]

@@ -275,8 +275,8 @@ class MaterialTable:
                 table[i, j] = table[j, i] = values[name]
         return table
 
-    def of_shapes(self, where: str, material: Any, count: int) -> tuple[int, ...]:
-        """Numbers of the materials of so many shapes, given one, one each, or none."""
+    def of_shapes(self, where: str, material: Any, count: int, each: str = "shape") -> tuple[int, ...]:
+        """Numbers of the materials of so many shapes (or bodies), given one, one each, or none."""
         if material is None:
             default = next((m for m in self.known if m.name == "default"), None)
             material = default or self.add(Material(name="default"))
@@ -286,7 +286,7 @@ class MaterialTable:
         if len(materials) != count:
             raise SceneError(
                 message(
-                    where + ".material", f"needs one material or {count}", len(materials), "Give one for each shape."
+                    where + ".material", f"needs one material or {count}", len(materials), f"Give one for each {each}."
                 )
             )
         return tuple(self._index(where, m) for m in materials)
