@@ -15,7 +15,7 @@ COPLANAR = (1e-10, 1e-9, 1e-8, 1e-12, 1e-14)
 """Distances over size within which triangles lie in one plane; the first that gives a closed surface counts."""
 MERGE_ANGLE = 1e-6
 """Angle [rad] between the normals of triangles of one face."""
-TOGETHER = 2000
+TOGETHER = 500
 """Hulls that are merged in one go."""
 
 

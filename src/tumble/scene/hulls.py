@@ -26,6 +26,8 @@ MERGE_DISTANCE = 1e-10
 """Distance over size within which points are one point."""
 SKEW = np.array([0.36, 0.48, 0.8])
 """A direction of length one in which corners of simple shapes do not hide behind each other."""
+OUTWARD = np.array([1.0, 1.0, 1.0, -1.0])
+"""Planes of Qhull are normal . x + offset = 0, ours normal . x = offset."""
 CHUNK = 2**22
 """Numbers in a block of distances between faces and points."""
 
@@ -225,19 +227,20 @@ def _triangulated(points: np.ndarray) -> Triangulated:
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError, cKDTree
 
-    size = float(np.ptp(points, axis=0).max())
+    size = float((points.max(axis=0) - points.min(axis=0)).max())
     try:
         hull = Qhull(points)
-        vertices = hull.vertices
-        corners = points[vertices]
+        used = _used(hull)
+        corners = points[used]
         # Points that are near each other are so in every direction: mostly one tells that there are none.
-        if np.diff(np.sort(corners @ SKEW)).min() <= 2.0 * MERGE_DISTANCE * size:
+        along = np.sort(corners @ SKEW)
+        if (along[1:] - along[:-1]).min() <= 2.0 * MERGE_DISTANCE * size:
             pairs = cKDTree(corners).query_pairs(MERGE_DISTANCE * size, output_type="ndarray")
             if len(pairs):
                 corners = np.delete(corners, np.unique(pairs.max(axis=1)), axis=0)
                 hull = Qhull(corners)
-                vertices = hull.vertices
-                corners = corners[vertices]
+                used = _used(hull)
+                corners = corners[used]
     except QhullError as cause:
         raise SceneError(
             message(
@@ -247,7 +250,14 @@ def _triangulated(points: np.ndarray) -> Triangulated:
                 "Check the points for outliers and for a plane that holds all of them.",
             )
         ) from cause
-    number = np.zeros(len(hull.points), np.int64)
-    number[vertices] = np.arange(len(vertices))
-    planes = hull.equations * np.array([1.0, 1.0, 1.0, -1.0])
-    return Triangulated(size, corners, number[hull.simplices], planes, hull.neighbors.astype(np.int64))
+    number = np.cumsum(used) - 1
+    return Triangulated(
+        size, corners, number[hull.simplices], hull.equations * OUTWARD, hull.neighbors.astype(np.int64)
+    )
+
+
+def _used(hull: Any) -> np.ndarray:
+    """(n,) bool: points that are corners of the triangles of Qhull."""
+    used = np.zeros(len(hull.points), bool)
+    used[hull.simplices] = True
+    return used
