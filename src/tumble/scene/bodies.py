@@ -381,9 +381,7 @@ class Bodies:
         owner: np.ndarray | None = None,
     ) -> range:
         """owner: the body of each shape, where bodies have different ones; center and axes are then (count, ..)."""
-        if self._count + count > MAX_BODIES:
-            raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
-        memory.check_bodies(where, self._count + count)
+        self._check_room(where, count)
         name = self._free_name(where, name, kind)
         unit = 1 if owner is None else count
         materials = self._materials.of_shapes(where, material, len(shapes)) if owner is None else ()
@@ -421,12 +419,21 @@ class Bodies:
         if np.any(batch.locked):
             batch.velocity[:, batch.locked[0, :3]] = 0.0
             batch.angular_velocity[:, batch.locked[0, 3:]] = 0.0
-        first = self._count
+        self._names[name] = (self._count, count)
+        return self._take(batch)
+
+    def _take(self, batch: Batch) -> range:
+        """Number the bodies of a batch after those that are there."""
+        first, self._count = self._count, self._count + batch.count
         self._batches.append(batch)
         self._starts.append(first)
-        self._names[name] = (first, count)
-        self._count += count
         return range(first, self._count)
+
+    def _check_room(self, where: str, count: int) -> None:
+        """Whether so many bodies more can be there."""
+        if self._count + count > MAX_BODIES:
+            raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
+        memory.check_bodies(where, self._count + count)
 
     @staticmethod
     def _surfaces(where: str, shapes: Any) -> tuple[Placed, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .materials import Material
 from .mechanism import Mechanism
 from .model import ForceCallback, Model
 from .motion import motion_pose
+from .replicate import replicate
 
 if TYPE_CHECKING:
     from ..sim.query import ContactPoints
@@ -99,6 +100,25 @@ class SceneBuilder(Bodies, Mechanism, Flow):
             package_paths=package_paths,
             prefix=prefix,
         )
+
+    # ------------------------------------------------------------------ copies
+
+    def replicate(
+        self,
+        part: SceneBuilder,
+        *,
+        position: Any,
+        orientation: Any = (1.0, 0.0, 0.0, 0.0),
+        name: str = "copy",
+    ) -> np.ndarray:
+        """Put copies of a part here, and return the indices (n, k) of their bodies.
+
+        part: another builder with k bodies and all that joins them; it stays as it is, and its gravity does not count.
+        position (n, 3) [m], orientation (4,) or (n, 4): of the part's origin and axes. What the part says in world axes
+        (velocities, forces, joints to the ground) moves with each copy. Names of copy i begin with "{name}{i}/".
+        Emitters, sinks, measuring planes, force callbacks and prescribed motions cannot be replicated.
+        """
+        return replicate(self, part, position, orientation, name)
 
     # ------------------------------------------------------------------ the rest
 

@@ -17,7 +17,7 @@ Target = float | Callable[[float], float]
 """A number, or a function of the time [s]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Element:
     """A joint, gear, motor, limit set or spring: some rows with a name."""
 
@@ -33,7 +33,7 @@ class Element:
     """Coordinate of its slide or length [m], or -1"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Motor:
     """What a motor wants of a coordinate."""
 

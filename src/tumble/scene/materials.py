@@ -291,6 +291,25 @@ class MaterialTable:
             )
         return tuple(self._index(where, m) for m in materials)
 
+    def joined(self, where: str, other: MaterialTable) -> np.ndarray:
+        """Take in another table; returns the numbers of its materials here. Equal ones of one name are one."""
+        numbers = []
+        for material in other.known:
+            same = next((i for i, m in enumerate(self.known) if m.name is not None and m.name == material.name), None)
+            if same is not None and self.known[same] != material:
+                remedy = "Give one of them another name."
+                raise SceneError(
+                    message(where, "a material of one name is the same everywhere", checks.short(material.name), remedy)
+                )
+            numbers.append(self._index(where, material) if same is None else same)
+        for (i, j), values in other._pairs.items():
+            i, j = sorted((numbers[i], numbers[j]))
+            if self._pairs.setdefault((i, j), values) != values:
+                names = " and ".join(repr(self.known[k].name or f"material {k}") for k in (i, j))
+                remedy = "Set the pair in the scene only."
+                raise SceneError(message(where, "a pair of materials is the same everywhere", names, remedy))
+        return np.array(numbers, np.int64)
+
     def _index(self, where: str, material: Material | str) -> int:
         if isinstance(material, str):
             for i, known in enumerate(self.known):
