@@ -22,62 +22,60 @@ def follow(time, values, speeds):
 
 def build(scene, at=(0.0, 0.0, 0.0), prefix=""):
     """A machine of every kind of element, shifted. Its numbers have few binary digits, so that shifting is exact."""
-    at = np.array(at)
 
     def name(own):
         return prefix + own
 
+    def to(*place):
+        return np.array(at) + place
+
     def body(own, place, shapes, **more):
-        scene.add_body(shapes, position=at + place, name=name(own), **more)
+        scene.add_body(shapes, position=to(*place), name=name(own), **more)
 
     halves = [tb.Placed(tb.Box((0.25, 0.25, 0.25)), (x, 0, 0)) for x in (-0.25, 0.25)]
-    scene.add_static(tb.Box((0.5, 0.5, 0.25)), position=at + (0, 0, -1), material=STEEL, name=name("stand"))
+    scene.add_static(tb.Box((0.5, 0.5, 0.25)), position=to(0, 0, -1), material=STEEL, name=name("stand"))
     body(
         "base", (0, 0, 1), tb.Box((1, 0.25, 0.25)), density=512.0, material=STEEL, velocity=(0.5, 0, 0), force=(1, 0, 0)
     )
     body("arm", (1, 0, 1), halves, mass=1.0, angular_velocity=(0, 0, 0.5), group=2, mask=3)
     boxes = scene.add_boxes(
         [(0.25, 0.25, 0.25), (0.25, 0.5, 0.25)],
-        position=at + [(2, 0, 1), (3, 0.5, 1)],
+        position=[to(2, 0, 1), to(3, 0.5, 1)],
         mass=[1.0, 2.0],
         locked=["y"],
         name=name("boxes"),
     )
     body("ghost", (0, 1, 1), None, mass=2.0, inertia=(1, 2, 2.5))
-    pushed = scene.add_kinematic(tb.Sphere(0.25), position=at + (0, 0, 4), velocity=(0, 0.5, 0), name=name("pushed"))
+    pushed = scene.add_kinematic(tb.Sphere(0.25), position=to(0, 0, 4), velocity=(0, 0.5, 0), name=name("pushed"))
     elbow = scene.add_joint(
         "revolute",
         name("base"),
         name("arm"),
-        anchor=at + (0.5, 0, 1),
+        anchor=to(0.5, 0, 1),
         axis=(0, 0, 1),
         limits=(-1, 1),
         friction=0.125,
         name=name("elbow"),
     )
-    scene.add_joint("fixed", None, name("ghost"), anchor=at + (0, 1, 1), name=name("pin"))
+    scene.add_joint("fixed", None, name("ghost"), anchor=to(0, 1, 1), name=name("pin"))
     screw = scene.add_joint(
         "cylindrical",
         name("arm"),
         boxes[0],
-        anchor=at + (2, 0, 1),
+        anchor=to(2, 0, 1),
         axis=(1, 0, 0),
         limits={"slide": (-1, 1)},
         collide=True,
         name=name("screw"),
     )
-    motor = scene.add_motor(
-        elbow, "position", target=drive, stiffness=8.0, damping=2.0, maximum=64.0, name=name("motor")
-    )
+    scene.add_motor(elbow, "position", target=drive, stiffness=8.0, damping=2.0, maximum=64.0, name=name("motor"))
     told = scene.add_motor((screw, "slide"), "torque", name=name("told"))
-    scene.add_controller(follow, [told, motor][:1])
+    scene.add_controller(follow, [told])
     scene.add_gear(elbow, (screw, "turn"), 2.0, name=name("gear"))
     scene.add_spring(name("arm"), boxes[1], stiffness=32.0, damping=1.0, name=name("spring"))
-    scene.add_spring(None, name("base"), anchor_a=at + (0, 0, 3), stiffness=16.0, name=name("rope"))
+    scene.add_spring(None, name("base"), anchor_a=to(0, 0, 3), stiffness=16.0, name=name("rope"))
     scene.add_joint_spring(elbow, stiffness=4.0, name=name("joint spring"))
-    scene.add_bushing(
-        name("base"), boxes[1], anchor=at + (3, 0.5, 1), stiffness=(1, 2, 3, 4, 5, 6), name=name("bushing")
-    )
+    scene.add_bushing(name("base"), boxes[1], anchor=to(3, 0.5, 1), stiffness=(1, 2, 3, 4, 5, 6), name=name("bushing"))
     scene.exclude_pair(name("stand"), name("boxes"))
     scene.exclude_pair(pushed, name("base"))
 
@@ -126,7 +124,6 @@ def test_copies_step_to_the_same_bits_as_copies_built_by_hand():
     assert differences(*models) == []
     assert indices.shape == (4, 7) and indices[0, 0] == 1 and np.all(np.diff(indices.ravel()) == 1)
     assert models[0].bodies("machine2/boxes").tolist() == indices[2, 3:5].tolist()
-    assert [int(k) for k in models[0].excluded % 2**32] == sorted(int(k) for k in models[0].excluded % 2**32)
     sims = [tb.Simulation(m, options=tb.StepOptions(dt=2.0**-8), solver=tb.SolverAPGD(tolerance=1e-6)) for m in models]
     for sim in sims:
         sim.run(until=20 * 2.0**-8)
@@ -269,7 +266,7 @@ def test_what_cannot_be_replicated_is_named(case):
 
 def test_names_and_pairs_that_clash_are_named():
     scene = start()
-    with pytest.raises(SceneError, match="must be another SceneBuilder .got the scene itself"):
+    with pytest.raises(SceneError, match=r"must be another SceneBuilder \(got the scene itself"):
         scene.replicate(scene, position=SHIFTS)
     scene.replicate(part(), position=SHIFTS[:1])
     with pytest.raises(SceneError, match=r"replicate\('copy'\).name: names are unique \(got 'copy0/stand'\)"):
