@@ -123,7 +123,7 @@ def all_properties(
     center = np.stack([np.bincount(owner, masses * x) for x in centers.T], axis=1) / total[:, None]
     arms = centers - center[owner]
     tensors = np.einsum("nij,njk,nlk->nil", turns, own_tensors, turns)
-    tensors += np.sum(arms * arms, axis=1)[:, None, None] * np.eye(3) - arms[:, :, None] * arms[:, None, :]
+    tensors = tensors + np.sum(arms * arms, axis=1)[:, None, None] * np.eye(3) - arms[:, :, None] * arms[:, None, :]
     tensor = np.zeros((len(bodies), 3, 3))
     np.add.at(tensor, owner, masses[:, None, None] * tensors)
     moments, axes = all_principal_axes(tensor)
