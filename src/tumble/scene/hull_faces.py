@@ -20,16 +20,14 @@ TOGETHER = 500
 
 
 class Triangulated(NamedTuple):
-    """One hull as triangles."""
+    """One hull as Qhull gives it."""
 
-    size: float
-    """Largest extent of the points it was made of [m]"""
     point: np.ndarray
-    """(v, 3)"""
+    """(n, 3), also those that are no corners"""
     triangle: np.ndarray
     """(t, 3)"""
-    plane: np.ndarray
-    """(t, 4) outward unit normal and offset"""
+    equation: np.ndarray
+    """(t, 4) outward unit normal and minus the offset"""
     neighbor: np.ndarray
     """(t, 3) triangles across the edges"""
 
@@ -52,12 +50,16 @@ def merged(hulls: Sequence[Triangulated]) -> list[HullArrays | None]:
 def _merged(hulls: Sequence[Triangulated], distance: float) -> list[HullArrays | None]:
     """Merge triangles in one plane to polygons, and drop corners that then lie inside a face or an edge."""
     count = len(hulls)
-    size = np.array([h.size for h in hulls])
-    points = np.concatenate([h.point for h in hulls])
-    planes = np.concatenate([h.plane for h in hulls])
+    given = np.concatenate([h.point for h in hulls])
+    planes = np.concatenate([h.equation for h in hulls]) * np.array([1.0, 1.0, 1.0, -1.0])
     point_owner = np.repeat(np.arange(count), [len(h.point) for h in hulls])
     owner = np.repeat(np.arange(count), [len(h.triangle) for h in hulls])
-    triangles = np.concatenate([h.triangle for h in hulls]) + np.searchsorted(point_owner, owner)[:, None]
+    start = np.searchsorted(point_owner, np.arange(count))
+    size = (np.maximum.reduceat(given, start) - np.minimum.reduceat(given, start)).max(axis=1)
+    triangles = np.concatenate([h.triangle for h in hulls]) + start[owner][:, None]
+    used = np.zeros(len(given), bool)
+    used[triangles] = True
+    triangles, points, point_owner = (np.cumsum(used) - 1)[triangles], given[used], point_owner[used]
     neighbors = np.concatenate([h.neighbor for h in hulls]) + np.searchsorted(owner, owner)[:, None]
     group = _coplanar(points, triangles, planes, neighbors, distance * size[owner])
     normal, face_owner = np.zeros((group.max() + 1, 3)), np.zeros(group.max() + 1, np.int64)

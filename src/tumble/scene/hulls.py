@@ -25,9 +25,7 @@ FLAT = 1e-8
 MERGE_DISTANCE = 1e-10
 """Distance over size within which points are one point."""
 SKEW = np.array([0.36, 0.48, 0.8])
-"""A direction of length one in which corners of simple shapes do not hide behind each other."""
-OUTWARD = np.array([1.0, 1.0, 1.0, -1.0])
-"""Planes of Qhull are normal . x + offset = 0, ours normal . x = offset."""
+"""A direction of length one. Points that are near each other are so along it: mostly it tells that there are none."""
 CHUNK = 2**22
 """Numbers in a block of distances between faces and points."""
 
@@ -58,11 +56,11 @@ class ConvexHull(Shape):
     def many(cls, points: Any) -> list[ConvexHull]:
         """The hulls of many sets of points in one go: an array (n, k, 3) or a list of arrays (k, 3) [m]."""
         sets = _point_sets(points)
-        thin = _maybe_thin(sets)
+        plain = _plain(sets)
         triangulated = []
         for i, given in enumerate(sets):
             with _naming(i):
-                triangulated.append(_triangulated(_thick(given) if thin[i] else given))
+                triangulated.append(_triangulated(given if plain[i] else _thick(given), apart=bool(plain[i])))
         out = []
         for i, arrays in enumerate(merged(triangulated)):
             with _naming(i):
@@ -158,11 +156,11 @@ def _thick(points: np.ndarray) -> np.ndarray:
     return points
 
 
-def _maybe_thin(sets: Sequence[np.ndarray]) -> np.ndarray:
-    """(n,) bool: sets of points that `_thick` has to look at; of the others it is plain that they span a solid."""
+def _plain(sets: Sequence[np.ndarray]) -> np.ndarray:
+    """(n,) bool: sets of points of which it is plain that they span a solid and that no two are near each other."""
     count = np.array([len(points) for points in sets])
-    thin = count < 4
-    for k in np.unique(count[~thin]):
+    plain = np.zeros(len(sets), bool)
+    for k in np.unique(count[count >= 4]):
         same = np.flatnonzero(count == k)
         for part in np.array_split(same, max(1, len(same) * k // CHUNK)):
             points = np.stack([sets[i] for i in part])
@@ -171,8 +169,9 @@ def _maybe_thin(sets: Sequence[np.ndarray]) -> np.ndarray:
             centered = (points - points.mean(axis=1, keepdims=True)) / np.where(sound, size, 1.0)[:, None, None]
             least = np.linalg.svd(np.linalg.qr(centered, mode="r"))[2][:, 2]
             thickness = np.ptp(np.einsum("ijk,ik->ij", centered, least), axis=1)
-            thin[part] = ~(sound & (thickness > 2.0 * FLAT))
-    return thin
+            apart = np.diff(np.sort(centered @ SKEW, axis=1), axis=1).min(axis=1)
+            plain[part] = sound & (thickness > 2.0 * FLAT) & (apart > 2.0 * MERGE_DISTANCE)
+    return plain
 
 
 def _all_moments(hulls: Sequence[HullArrays]) -> list[Moments]:
@@ -184,7 +183,7 @@ def _all_moments(hulls: Sequence[HullArrays]) -> list[Moments]:
     middle = np.stack([np.bincount(owner, x) for x in pool.hull_point.T], axis=1) / corners[:, None]
     triangles = fan(HullArrays(pool.hull_point, pool.face_plane, pool.face_loop_start, pool.face_loop))
     before = np.concatenate([[0], np.cumsum(np.diff(pool.face_loop_start) - 2)])[pool.hull_face_start]
-    return all_enclosed(pool.hull_point - middle[owner], triangles, before.tolist())
+    return all_enclosed(pool.hull_point - middle[owner], triangles, before)
 
 
 def _point_sets(points: Any) -> list[np.ndarray]:
@@ -222,25 +221,19 @@ def _told_apart(points: np.ndarray, arrays: HullArrays | None) -> HullArrays:
     return arrays
 
 
-def _triangulated(points: np.ndarray) -> Triangulated:
-    """The hull by Qhull, without near duplicates."""
+def _triangulated(points: np.ndarray, apart: bool = False) -> Triangulated:
+    """The hull by Qhull, without near duplicates; apart: it is known that there are none."""
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError, cKDTree
 
-    size = float((points.max(axis=0) - points.min(axis=0)).max())
     try:
         hull = Qhull(points)
-        used = _used(hull)
-        corners = points[used]
-        # Points that are near each other are so in every direction: mostly one tells that there are none.
-        along = np.sort(corners @ SKEW)
-        if (along[1:] - along[:-1]).min() <= 2.0 * MERGE_DISTANCE * size:
-            pairs = cKDTree(corners).query_pairs(MERGE_DISTANCE * size, output_type="ndarray")
+        if not apart:
+            corners, distance = points[hull.vertices], MERGE_DISTANCE * np.ptp(points, axis=0).max()
+            pairs = cKDTree(corners).query_pairs(distance, output_type="ndarray")
             if len(pairs):
-                corners = np.delete(corners, np.unique(pairs.max(axis=1)), axis=0)
-                hull = Qhull(corners)
-                used = _used(hull)
-                corners = corners[used]
+                points = np.delete(corners, np.unique(pairs.max(axis=1)), axis=0)
+                hull = Qhull(points)
     except QhullError as cause:
         raise SceneError(
             message(
@@ -250,14 +243,4 @@ def _triangulated(points: np.ndarray) -> Triangulated:
                 "Check the points for outliers and for a plane that holds all of them.",
             )
         ) from cause
-    number = np.cumsum(used) - 1
-    return Triangulated(
-        size, corners, number[hull.simplices], hull.equations * OUTWARD, hull.neighbors.astype(np.int64)
-    )
-
-
-def _used(hull: Any) -> np.ndarray:
-    """(n,) bool: points that are corners of the triangles of Qhull."""
-    used = np.zeros(len(hull.points), bool)
-    used[hull.simplices] = True
-    return used
+    return Triangulated(points, hull.simplices, hull.equations, hull.neighbors)

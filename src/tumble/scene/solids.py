@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,21 +41,34 @@ def enclosed(points: np.ndarray, triangles: np.ndarray) -> Moments:
     Signed tetrahedra from the origin; the origin should lie near the solid, or digits cancel. Sums go through einsum,
     not through BLAS, whose order depends on the machine.
     """
-    return all_enclosed(points, triangles, [0, len(triangles)])[0]
-
-
-def all_enclosed(points: np.ndarray, triangles: np.ndarray, start: Sequence[int]) -> list[Moments]:
-    """The same of each of n solids, whose triangles begin at `start` (n + 1,), and bit for bit the same."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
-    six_volumes, total = np.einsum("ij,ij->i", a, np.cross(b, c)), a + b + c
-    return [_sums(six_volumes[i:j], total[i:j], (a[i:j], b[i:j], c[i:j])) for i, j in itertools.pairwise(start)]
-
-
-def _sums(six_volumes: np.ndarray, total: np.ndarray, corners: tuple[np.ndarray, ...]) -> Moments:
+    six_volumes = np.einsum("ij,ij->i", a, np.cross(b, c))
+    total = a + b + c
     second = np.einsum("i,ij,ik->jk", six_volumes, total, total)
-    for corner in corners:
+    for corner in (a, b, c):
         second += np.einsum("i,ij,ik->jk", six_volumes, corner, corner)
     return Moments(float(six_volumes.sum()) / 6.0, weighted(six_volumes, total) / 24.0, second / 120.0)
+
+
+def all_enclosed(points: np.ndarray, triangles: np.ndarray, start: np.ndarray) -> list[Moments]:
+    """The same of each of n solids, whose triangles begin at `start` (n + 1,), and bit for bit the same.
+
+    Solids of as many triangles are summed together: sums over segments would go in another order.
+    """
+    corners = [points[triangles[:, k]] for k in range(3)]
+    six_volumes, total = np.einsum("ij,ij->i", corners[0], np.cross(*corners[1:])), sum(corners[1:], corners[0])
+    count = np.diff(start)
+    out: list[Any] = [None] * len(count)
+    for k in np.unique(count):
+        same = np.flatnonzero(count == k)
+        at = start[same][:, None] + np.arange(k)
+        volumes, second = six_volumes[at], 0.0
+        for x in (total, *corners):
+            second = second + np.einsum("ni,nij,nik->njk", volumes, x[at], x[at])
+        first = np.einsum("ni,nij->nj", volumes, total[at]) / 24.0
+        for i, *moments in zip(same, (volumes.sum(axis=1) / 6.0).tolist(), first, second / 120.0):
+            out[i] = Moments(*moments)
+    return out
 
 
 def weighted(weight: np.ndarray, values: np.ndarray) -> np.ndarray:
