@@ -281,3 +281,12 @@ def test_a_half_turn_keeps_locked_axes():
     scene = start()
     scene.replicate(part(), position=SHIFTS[:1], orientation=HALF_TURN)
     assert scene.build().body_locked.sum() == 2
+
+
+def test_a_clash_of_materials_leaves_nothing_behind():
+    scene, own = start(), tb.SceneBuilder()
+    for material in (tb.Material(name="new"), tb.Material(name="steel", friction=0.9)):
+        own.add_body(tb.Sphere(0.5), mass=1.0, material=material)
+    with pytest.raises(SceneError, match="a material of one name is the same everywhere"):
+        scene.replicate(own, position=SHIFTS)
+    assert [m.name for m in scene.build().materials] == ["steel"]

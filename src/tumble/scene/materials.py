@@ -293,21 +293,21 @@ class MaterialTable:
 
     def joined(self, where: str, other: MaterialTable) -> np.ndarray:
         """Take in another table; returns the numbers of its materials here. Equal ones of one name are one."""
-        numbers = []
-        for material in other.known:
-            same = next((i for i, m in enumerate(self.known) if m.name is not None and m.name == material.name), None)
-            if same is not None and self.known[same] != material:
-                remedy = "Give one of them another name."
-                raise SceneError(
-                    message(where, "a material of one name is the same everywhere", checks.short(material.name), remedy)
-                )
-            numbers.append(self._index(where, material) if same is None else same)
+        here = {m.name: k for k, m in enumerate(self.known) if m.name is not None}
+        same = [here.get(m.name) for m in other.known]
+        for material, k in zip(other.known, same):
+            if k is not None and self.known[k] != material:
+                got, remedy = checks.short(material.name), "Give one of them another name."
+                raise SceneError(message(where, "a material of one name is the same everywhere", got, remedy))
+        for (i, j), values in other._pairs.items():
+            pair = tuple(sorted((-1 if same[k] is None else same[k]) for k in (i, j)))
+            if self._pairs.get(pair, values) != values:
+                names, remedy = " and ".join(repr(other.known[k].name) for k in (i, j)), "Set the pair in one place."
+                raise SceneError(message(where, "a pair of materials is the same everywhere", names, remedy))
+        numbers = [self._index(where, m) if k is None else k for m, k in zip(other.known, same)]
         for (i, j), values in other._pairs.items():
             i, j = sorted((numbers[i], numbers[j]))
-            if self._pairs.setdefault((i, j), values) != values:
-                names = " and ".join(repr(self.known[k].name or f"material {k}") for k in (i, j))
-                remedy = "Set the pair in the scene only."
-                raise SceneError(message(where, "a pair of materials is the same everywhere", names, remedy))
+            self._pairs[i, j] = dict(values)
         return np.array(numbers, np.int64)
 
     def _index(self, where: str, material: Material | str) -> int:
