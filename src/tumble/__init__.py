@@ -18,7 +18,7 @@ if started_as_command():
     warnings.formatwarning = warning_line  # the kernel cache may have something to say
 
 from . import errors, solvers
-from .enums import BodyKind, Law, Status
+from .enums import BodyKind, Integrator, JointKind, Law, Status
 from .errors import TumbleError, TumbleWarning
 from .observe.trajectory import Trajectory
 from .options import Save, StepOptions
@@ -58,6 +58,8 @@ __all__ = [
     "Ellipsoid",
     "HalfSpace",
     "HeightField",
+    "Integrator",
+    "JointKind",
     "Law",
     "Material",
     "Mesh",

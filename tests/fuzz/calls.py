@@ -180,6 +180,8 @@ CALLS: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
     (_method("add_static"), dict(shapes=tb.Box((1.0, 1.0, 0.1)), position=(3.0, 0.0, 0.0), orientation=NO_TURN)),
     (_method("add_kinematic"), dict(shapes=tb.Sphere(0.1), position=(0.0, 3.0, 1.0), velocity=UP, name="k")),
     (_method("add_bodies"), dict(shapes=tb.Sphere(0.1), **MANY, position=PLACES, orientation=NO_TURN, torque=ORIGIN)),
+    (tb.ConvexHull.many, dict(points=[TETRAHEDRON, TETRAHEDRON])),
+    (_method("add_mixed"), dict(shapes=[tb.Sphere(0.1), tb.Box((0.1, 0.1, 0.1))], **MANY, position=PLACES)),
     (_method("add_spheres"), dict(radius=0.1, **MANY, position=PLACES)),
     (_method("add_boxes"), dict(size=(0.1, 0.1, 0.1), **MANY, position=PLACES, orientation=NO_TURN)),
     (

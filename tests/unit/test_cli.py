@@ -229,7 +229,9 @@ def test_warnings_are_one_line(scene, capsys):
     assert len(lines) == 1 and lines[0].startswith("tumble: warning: Simulation: ") and "overlapping" in lines[0]
 
 
-@pytest.mark.parametrize("name", ["bouncing_boxes.toml", "rolling_ball.py", "gravel_on_terrain.py", "pour.py"])
+@pytest.mark.parametrize(
+    "name", ["bouncing_boxes.toml", "rolling_ball.py", "gravel_on_terrain.py", "pour.py", "field_of_arms.py"]
+)
 def test_examples_run(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, out, err = tumble(capsys, "run", EXAMPLES / name, "--until", "0.05", "--threads", "1")

@@ -25,30 +25,46 @@ AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 @dataclass
 class Batch:
-    """Equal treatment for one body or a million: `count` bodies with the same k shapes up to their size."""
+    """Copies of a unit of u bodies with m shapes in all, added together; copies may differ in size.
+
+    Bodies of the same shapes are copies of a unit of one. Bodies of different shapes are one large unit, and so is a
+    part that is repeated, copy after copy.
+    """
 
     name: str
-    kind: BodyKind
-    count: int
+    kind: np.ndarray  # (u,) BodyKind
+    count: int  # of bodies, a multiple of u
     mass: np.ndarray  # (count,)
     inertia: np.ndarray  # (count, 3)
-    center: np.ndarray  # (3,)
-    axes: np.ndarray  # (4,)
+    center: np.ndarray  # (u, 3)
+    axes: np.ndarray  # (u, 4)
     position: np.ndarray  # (count, 3) of the user's frame
     orientation: np.ndarray  # (count, 4)
     velocity: np.ndarray  # (count, 3)
     angular_velocity: np.ndarray  # (count, 3) world
     force: np.ndarray  # (count, 3)
     torque: np.ndarray  # (count, 3)
-    locked: np.ndarray  # (6,) bool
-    group: int
-    mask: int
+    locked: np.ndarray  # (u, 6) bool
+    group: np.ndarray  # (u,)
+    mask: np.ndarray  # (u,)
     shapes: tuple[Placed, ...]
-    parameters: np.ndarray  # (count or 1, k, 4)
-    bound: np.ndarray  # (count or 1, k)
-    smallest: np.ndarray  # (count or 1, k)
-    material: tuple[int, ...]
+    owner: np.ndarray  # (m,) the body of each shape, in its unit
+    parameters: np.ndarray  # (copies or 1, m, 4)
+    bound: np.ndarray  # (copies or 1, m)
+    smallest: np.ndarray  # (copies or 1, m)
+    material: Sequence[int]  # (m,)
     motion: Motion | None
+
+    @property
+    def copies(self) -> int:
+        """How often the unit is there."""
+        return self.count // len(self.kind)
+
+    def reach(self, body: int) -> float | None:
+        """Radius of the largest bounding sphere of the shapes of a body [m]; None without shapes."""
+        copy, own = divmod(body, len(self.kind))
+        bound = self.bound[copy if len(self.bound) > 1 else 0, self.owner == own]
+        return float(bound.max()) if len(bound) else None
 
 
 def bare_static(name: str) -> Batch:
@@ -56,22 +72,23 @@ def bare_static(name: str) -> Batch:
     three = np.zeros((1, 3))
     return Batch(
         name=name,
-        kind=BodyKind.STATIC,
+        kind=np.array([BodyKind.STATIC]),
         count=1,
         mass=np.zeros(1),
         inertia=three,
-        center=np.zeros(3),
-        axes=rotation.IDENTITY,
+        center=three,
+        axes=rotation.IDENTITY[None],
         position=three,
         orientation=rotation.IDENTITY[None],
         velocity=three,
         angular_velocity=three,
         force=three,
         torque=three,
-        locked=np.zeros(6, bool),
-        group=1,
-        mask=0xFFFFFFFF,
+        locked=np.zeros((1, 6), bool),
+        group=np.array([1]),
+        mask=np.array([0xFFFFFFFF]),
         shapes=(),
+        owner=np.zeros(0, np.int64),
         parameters=np.zeros((1, 0, 4)),
         bound=np.zeros((1, 0)),
         smallest=np.zeros((1, 0)),
@@ -98,23 +115,6 @@ def places(where: str, position: Any) -> np.ndarray:
     if len(points) == 0:
         raise SceneError(message(where + ".position", "needs at least one point", "0 points", "Check the packing."))
     return points
-
-
-def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.ndarray:
-    """Masses (n,) from a mass or a density, a number or one for each of the volumes (n,)."""
-    if (mass is None) == (density is None):
-        raise SceneError(
-            message(
-                where,
-                "needs either mass or density",
-                f"mass={mass}, density={density}",
-                "Give exactly one of them.",
-            )
-        )
-    if mass is not None:
-        return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
-    dense = checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
-    return checks.positive_array(where + ": mass (density times volume)", volume * dense, len(volume), unit="kg")
 
 
 def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:
@@ -160,7 +160,7 @@ def body_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray]:
         "body_torque": _stack(b.torque for b in batches),
         "body_group": _each(batches, "group", np.uint32),
         "body_mask": _each(batches, "mask", np.uint32),
-        "body_size": _stack(np.broadcast_to(b.smallest.min(axis=1, initial=np.inf), b.count) for b in batches),
+        "body_size": _stack(map(_sizes, batches)),
     }
 
 
@@ -185,26 +185,23 @@ def shape_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray | Geometry]:
     columns: dict[str, list[np.ndarray]] = {}
     first = 0
     for b in batches:
-        k = len(b.shapes)
-        inverse = rotation.conjugate(b.axes)
-        entry, entries = entries[:k], entries[k:]
+        m, unit = len(b.shapes), len(b.kind)
+        inverse = rotation.conjugate(b.axes)[b.owner]
+        entry, entries = entries[:m], entries[m:]
+        kind = np.array([p.shape.kind for p in b.shapes], np.int8)
+        position = np.array([p.position for p in b.shapes], float).reshape(-1, 3) - b.center[b.owner]
+        orientation = np.array([p.orientation for p in b.shapes], float).reshape(-1, 4)
         for name, value in {
-            "kind": np.tile([p.shape.kind for p in b.shapes], b.count),
-            "body": np.repeat(np.arange(first, first + b.count), k),
-            "local": np.tile(np.arange(k), b.count),
-            "parameters": _parameters(b, entry, geometry),
-            "geometry": np.tile(entry, b.count),
-            "position": np.tile(
-                rotation.rotate(inverse, np.array([p.position for p in b.shapes], float).reshape(-1, 3) - b.center),
-                (b.count, 1),
-            ),
-            "orientation": np.tile(
-                rotation.multiply(inverse, np.array([p.orientation for p in b.shapes], float).reshape(-1, 4)),
-                (b.count, 1),
-            ),
-            "material": np.tile(b.material, b.count),
-            "bound": np.broadcast_to(b.bound, (b.count, k)).ravel(),
-            "smallest": np.broadcast_to(b.smallest, (b.count, k)).ravel(),
+            "kind": np.tile(kind, b.copies),
+            "body": (first + unit * np.arange(b.copies)[:, None] + b.owner).ravel(),
+            "local": np.tile(_place(b.owner), b.copies),
+            "parameters": _parameters(b, kind == ShapeKind.HULL, entry, geometry),
+            "geometry": np.tile(entry, b.copies),
+            "position": np.tile(rotation.rotate(inverse, position), (b.copies, 1)),
+            "orientation": np.tile(rotation.multiply(inverse, orientation), (b.copies, 1)),
+            "material": np.tile(b.material, b.copies),
+            "bound": np.broadcast_to(b.bound, (b.copies, m)).ravel(),
+            "smallest": np.broadcast_to(b.smallest, (b.copies, m)).ravel(),
         }.items():
             columns.setdefault(name, []).append(value)
         first += b.count
@@ -212,14 +209,24 @@ def shape_arrays(batches: Sequence[Batch]) -> dict[str, np.ndarray | Geometry]:
     return {"shape_" + k: _stack(v, dtypes.get(k, np.float64)) for k, v in columns.items()} | {"geometry": geometry}
 
 
-def _parameters(batch: Batch, entry: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """(count k, 4), hulls with their first point and number of points."""
-    out = np.broadcast_to(batch.parameters, (batch.count, len(batch.shapes), 4)).copy()
-    for i, p in enumerate(batch.shapes):
-        if p.shape.kind == ShapeKind.HULL:
-            start, end = geometry.hull_start[entry[i] : entry[i] + 2]
-            out[:, i, :2] = start, end - start
+def _parameters(batch: Batch, hull: np.ndarray, entry: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """(copies m, 4), hulls with their first point and number of points."""
+    out = np.broadcast_to(batch.parameters, (batch.copies, len(batch.shapes), 4)).copy()
+    start, end = geometry.hull_start[entry[hull]], geometry.hull_start[entry[hull] + 1]
+    out[:, hull, 0], out[:, hull, 1] = start, end - start
     return out.reshape(-1, 4)
+
+
+def _place(owner: np.ndarray) -> np.ndarray:
+    """Number of each shape on its body; the shapes of a body follow each other."""
+    return np.arange(len(owner)) - np.searchsorted(owner, owner)
+
+
+def _sizes(batch: Batch) -> np.ndarray:
+    """(count,) smallest half-extent of the shapes of each body [m]."""
+    out = np.full((len(batch.smallest), len(batch.kind)), np.inf)
+    np.minimum.at(out, (slice(None), batch.owner), batch.smallest)
+    return np.broadcast_to(out, (batch.copies, out.shape[1])).ravel()
 
 
 def _stack(values: Iterable[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
@@ -227,6 +234,6 @@ def _stack(values: Iterable[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
 
 
 def _each(batches: Sequence[Batch], attribute: str, dtype: Any = np.float64) -> np.ndarray:
-    """What all bodies of a batch share, for each body."""
-    values = [np.asarray(getattr(b, attribute)) for b in batches]
-    return _stack((np.broadcast_to(v, (b.count, *v.shape)) for v, b in zip(values, batches)), dtype)
+    """What all copies share, for each body."""
+    values = [getattr(b, attribute) for b in batches]
+    return _stack((np.tile(v, (b.copies,) + (1,) * (v.ndim - 1)) for v, b in zip(values, batches)), dtype)

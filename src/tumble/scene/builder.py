@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import checks, memory
-from ..enums import BodyKind
+from .. import checks
 from ..errors import SceneError, message
-from . import rotation
-from .batch import (
-    Batch,
-    bits,
-    body_arrays,
-    initial_state,
-    locked_axes,
-    many_masses,
-    places,
-    rows,
-    shape_arrays,
-)
+from .batch import body_arrays, initial_state, shape_arrays
+from .bodies import Bodies
 from .flow import Flow
-from .mass import mass_properties
-from .materials import Material, MaterialTable
-from .mechanism import GROUND, Mechanism
+from .joint_frames import GROUND
+from .materials import Material
+from .mechanism import Mechanism
 from .model import ForceCallback, Model
-from .motion import Motion
-from .shapes import Box, Placed, Sphere, as_placed
+from .motion import motion_pose
+from .replicate import replicate
 
 if TYPE_CHECKING:
     from ..sim.query import ContactPoints
     from .urdf import UrdfRobot
     from .urdf_meshes import PackagePaths
 
-__all__ = ["SceneBuilder"]
+__all__ = ["SceneBuilder", "motion_pose"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-MAX_BODIES = 2**31 - 1
 
 
-class SceneBuilder(Mechanism, Flow):
+class SceneBuilder(Bodies, Mechanism, Flow):
     """Collects materials, bodies, joints, forces, and what lets bodies in and out.
 
     gravity: acceleration (3,) [m/s^2]; the default points down the z axis with 9.81 m/s^2.
@@ -51,13 +39,7 @@ class SceneBuilder(Mechanism, Flow):
     def __init__(self, *, gravity: Sequence[float] = STANDARD_GRAVITY) -> None:
         super().__init__()
         self._gravity = checks.vector("SceneBuilder.gravity", gravity)
-        self._materials = MaterialTable()
-        self._batches: list[Batch] = []
-        self._starts: list[int] = []
-        self._names: dict[str, tuple[int, int]] = {}
-        self._excluded: set[tuple[int, int]] = set()
         self._forces: list[ForceCallback] = []
-        self._count = 0
 
     # ------------------------------------------------------------------ materials
 
@@ -72,293 +54,6 @@ class SceneBuilder(Mechanism, Flow):
     def set_pair(self, a: Material | str, b: Material | str, **properties: float) -> None:
         """Properties of a `Material` (friction, restitution ..) between two of them, in place of the combined ones."""
         self._materials.set_pair("set_pair", a, b, **properties)
-
-    # ------------------------------------------------------------------ bodies
-
-    def add_body(
-        self,
-        shapes: Any,
-        *,
-        mass: float | None = None,
-        density: float | None = None,
-        inertia: Any = None,
-        center: Sequence[float] | None = None,
-        material: Material | str | Sequence[Material | str] | None = None,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
-        velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        angular_velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        force: Sequence[float] = (0.0, 0.0, 0.0),
-        torque: Sequence[float] = (0.0, 0.0, 0.0),
-        locked: Iterable[str] = (),
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        name: str | None = None,
-    ) -> int:
-        """A dynamic body; returns its index.
-
-        shapes: a shape, a `Placed` one or several; None: a body that touches nothing, with mass and inertia. mass [kg]
-        or density [kg/m^3]; inertia as in `mass_properties`; center: of mass in the body's frame [m], if not that of
-        the shapes (needs mass and inertia).
-        position and orientation are those of the body's frame; velocity [m/s] is that of the centre of mass and
-        angular_velocity [rad/s], force [N], torque [N m] are in world axes. locked: any of x, y, z, rx, ry, rz
-        (world axes). group and mask are bits: two bodies collide when each is in a group the other's mask holds.
-        """
-        where = self._label("add_body", name)
-        placed = () if shapes is None else as_placed(where, shapes)
-        properties = mass_properties(where, placed, mass=mass, density=density, inertia=inertia, center=center)
-        return self._add(
-            where,
-            placed,
-            BodyKind.DYNAMIC,
-            1,
-            name=name,
-            material=material,
-            position=position,
-            orientation=orientation,
-            velocity=velocity,
-            angular_velocity=angular_velocity,
-            force=force,
-            torque=torque,
-            locked=locked,
-            group=group,
-            mask=mask,
-            motion=None,
-            mass=np.array([properties.mass]),
-            inertia=properties.moments[None],
-            center=properties.center,
-            axes=properties.axes,
-        )[0]
-
-    def add_static(
-        self,
-        shapes: Any,
-        *,
-        material: Material | str | Sequence[Material | str] | None = None,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        name: str | None = None,
-    ) -> int:
-        """A body that never moves; returns its index."""
-        where = self._label("add_static", name)
-        return self._add(
-            where,
-            self._surfaces(where, shapes),
-            BodyKind.STATIC,
-            1,
-            name=name,
-            material=material,
-            position=position,
-            orientation=orientation,
-            group=group,
-            mask=mask,
-        )[0]
-
-    def add_kinematic(
-        self,
-        shapes: Any,
-        *,
-        material: Material | str | Sequence[Material | str] | None = None,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
-        velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        angular_velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        motion: Motion | None = None,
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        name: str | None = None,
-    ) -> int:
-        """A body with a prescribed motion: constant velocities, or a `Motion`, which then sets the pose as well."""
-        where = self._label("add_kinematic", name)
-        if motion is not None:
-            if not callable(motion):
-                raise SceneError(
-                    message(
-                        where + ".motion",
-                        "must be a function of time",
-                        checks.short(motion),
-                        "It returns a position (3,) and an orientation (4,); see Oscillation.",
-                    )
-                )
-            if any(
-                np.any(checks.vector(f"{where}.{name}", value))
-                for name, value in (("velocity", velocity), ("angular_velocity", angular_velocity))
-            ):
-                raise SceneError(
-                    message(
-                        where,
-                        "takes a motion or velocities, not both",
-                        f"velocity={velocity}",
-                        "Leave the velocities out.",
-                    )
-                )
-            position, orientation = motion_pose(where, motion, 0.0)
-        return self._add(
-            where,
-            self._surfaces(where, shapes),
-            BodyKind.KINEMATIC,
-            1,
-            name=name,
-            material=material,
-            position=position,
-            orientation=orientation,
-            velocity=velocity,
-            angular_velocity=angular_velocity,
-            group=group,
-            mask=mask,
-            motion=motion,
-        )[0]
-
-    def add_bodies(
-        self,
-        shapes: Any,
-        *,
-        position: Any,
-        orientation: Any = (1.0, 0.0, 0.0, 0.0),
-        mass: Any = None,
-        density: Any = None,
-        material: Material | str | Sequence[Material | str] | None = None,
-        velocity: Any = (0.0, 0.0, 0.0),
-        angular_velocity: Any = (0.0, 0.0, 0.0),
-        force: Any = (0.0, 0.0, 0.0),
-        torque: Any = (0.0, 0.0, 0.0),
-        locked: Iterable[str] = (),
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        name: str | None = None,
-    ) -> range:
-        """Many dynamic bodies with the same shapes in one call; returns their indices.
-
-        shapes as in `add_body`; position (n, 3) [m]; orientation (4,) or (n, 4); mass or density: a number or (n,);
-        velocities, forces and torques: (3,) or (n, 3).
-        """
-        where = self._label("add_bodies", name)
-        points = places(where, position)
-        placed = as_placed(where, shapes)
-        unit = mass_properties(where, placed, mass=1.0, density=None)
-        m = many_masses(where, mass, density, np.full(len(points), sum(p.shape.volume for p in placed)))
-        return self._add(
-            where,
-            placed,
-            BodyKind.DYNAMIC,
-            len(points),
-            name=name,
-            material=material,
-            position=points,
-            orientation=orientation,
-            velocity=velocity,
-            angular_velocity=angular_velocity,
-            force=force,
-            torque=torque,
-            locked=locked,
-            group=group,
-            mask=mask,
-            mass=m,
-            inertia=m[:, None] * unit.moments,
-            center=unit.center,
-            axes=unit.axes,
-        )
-
-    def add_spheres(
-        self,
-        radius: Any,
-        *,
-        position: Any,
-        mass: Any = None,
-        density: Any = None,
-        material: Material | str | None = None,
-        velocity: Any = (0.0, 0.0, 0.0),
-        angular_velocity: Any = (0.0, 0.0, 0.0),
-        force: Any = (0.0, 0.0, 0.0),
-        locked: Iterable[str] = (),
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        name: str | None = None,
-    ) -> range:
-        """Many dynamic spheres in one call; returns their indices.
-
-        position (n, 3) [m]; radius, mass or density: a number or (n,); velocities and forces: (3,) or (n, 3).
-        """
-        where = self._label("add_spheres", name)
-        points = places(where, position)
-        count = len(points)
-        r = checks.positive_array(where + ".radius", radius, count, unit="m")
-        m = many_masses(where, mass, density, 4.0 / 3.0 * np.pi * r**3)
-        parameters = np.zeros((count, 1, 4))
-        parameters[:, 0, 3] = r
-        return self._add(
-            where,
-            (Placed(Sphere(1.0)),),
-            BodyKind.DYNAMIC,
-            count,
-            name=name,
-            material=material,
-            position=points,
-            orientation=(1.0, 0.0, 0.0, 0.0),
-            velocity=velocity,
-            angular_velocity=angular_velocity,
-            force=force,
-            locked=locked,
-            group=group,
-            mask=mask,
-            mass=m,
-            inertia=np.repeat((0.4 * m * r**2)[:, None], 3, axis=1),
-            parameters=parameters,
-            bound=r[:, None],
-            smallest=r[:, None],
-        )
-
-    def add_boxes(
-        self,
-        size: Any,
-        *,
-        position: Any,
-        orientation: Any = (1.0, 0.0, 0.0, 0.0),
-        mass: Any = None,
-        density: Any = None,
-        material: Material | str | None = None,
-        velocity: Any = (0.0, 0.0, 0.0),
-        angular_velocity: Any = (0.0, 0.0, 0.0),
-        force: Any = (0.0, 0.0, 0.0),
-        locked: Iterable[str] = (),
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        name: str | None = None,
-    ) -> range:
-        """Many dynamic boxes in one call; returns their indices. size: edge lengths (3,) or (n, 3) [m]."""
-        where = self._label("add_boxes", name)
-        points = places(where, position)
-        count = len(points)
-        edges = rows(where + ".size", size, count, 3)
-        checks.positive_array(where + ".size", edges.ravel(), 3 * count, unit="m")
-        m = many_masses(where, mass, density, edges.prod(axis=1))
-        parameters = np.zeros((count, 1, 4))
-        parameters[:, 0, :3] = 0.5 * edges
-        s2 = edges**2
-        inertia = m[:, None] / 12.0 * np.stack([s2[:, 1] + s2[:, 2], s2[:, 0] + s2[:, 2], s2[:, 0] + s2[:, 1]], axis=1)
-        return self._add(
-            where,
-            (Placed(Box((1.0, 1.0, 1.0))),),
-            BodyKind.DYNAMIC,
-            count,
-            name=name,
-            material=material,
-            position=points,
-            orientation=orientation,
-            velocity=velocity,
-            angular_velocity=angular_velocity,
-            force=force,
-            locked=locked,
-            group=group,
-            mask=mask,
-            mass=m,
-            inertia=inertia,
-            parameters=parameters,
-            bound=0.5 * np.linalg.norm(edges, axis=1)[:, None],
-            smallest=0.5 * edges.min(axis=1)[:, None],
-        )
 
     # ------------------------------------------------------------------ robots
 
@@ -406,14 +101,32 @@ class SceneBuilder(Mechanism, Flow):
             prefix=prefix,
         )
 
+    # ------------------------------------------------------------------ copies
+
+    def replicate(
+        self,
+        part: SceneBuilder,
+        *,
+        position: Any,
+        orientation: Any = (1.0, 0.0, 0.0, 0.0),
+        name: str = "copy",
+    ) -> np.ndarray:
+        """Put copies of a part here, and return the indices (n, k) of their bodies.
+
+        part: another builder with k bodies and all that joins them; it stays as it is, and its gravity does not count.
+        position (n, 3) [m], orientation (4,) or (n, 4): of the part's origin and axes. What the part says in world axes
+        (velocities, forces, joints to the ground) moves with each copy. Names of copy i begin with "{name}{i}/".
+        Emitters, sinks, measuring planes, force callbacks and prescribed motions cannot be replicated.
+        """
+        return replicate(self, part, position, orientation, name)
+
     # ------------------------------------------------------------------ the rest
 
     def exclude_pair(self, a: int | str, b: int | str) -> None:
         """Two bodies, by index or name, that never collide (names of many bodies: each with each)."""
-        for i in self._bodies("exclude_pair", a):
-            for j in self._bodies("exclude_pair", b):
-                if i != j:
-                    self._excluded.add((min(i, j), max(i, j)))
+        one, two = self._bodies("exclude_pair", a), self._bodies("exclude_pair", b)
+        pairs = np.stack([np.repeat(one, len(two)), np.tile(two, len(one))], axis=1)
+        self._exclude(pairs[pairs[:, 0] != pairs[:, 1]])
 
     def add_force(self, callback: ForceCallback) -> None:
         """A force field evaluated once a step with whole arrays; see `ForceCallback`."""
@@ -451,7 +164,7 @@ class SceneBuilder(Mechanism, Flow):
             names[GROUND if GROUND not in names else f"{GROUND}{self._count}"] = (self._count, 1)
         joints, initial = self._joint_model(), initial_state(batches)
         flow = self._flow_model(joints, initial)
-        excluded = (sorted(map(self._placed_body, pair)) for pair in self._excluded)
+        excluded = np.sort(self._in_model(self._excluded.rows["pair"]), axis=1)
         return Model(
             gravity=self._gravity.copy(),
             **body_arrays(batches),
@@ -459,135 +172,11 @@ class SceneBuilder(Mechanism, Flow):
             materials=tuple(self._materials.known),
             friction=self._materials.friction(),
             pair_laws=self._materials.laws(),
-            excluded=np.array(sorted((a << 32) + b for a, b in excluded), dtype=np.int64),
+            excluded=np.unique((excluded[:, 0] << 32) + excluded[:, 1]),
             names=tuple((name, first, count) for name, (first, count) in names.items()),
-            motions={self._names[b.name][0]: b.motion for b in self._batches if b.motion is not None},
+            motions={k: b.motion for k, b in zip(self._starts, self._batches) if b.motion is not None},
             forces=tuple(self._forces),
             joints=joints,
             initial=initial,
             flow=flow,
         )
-
-    # ------------------------------------------------------------------ helpers
-
-    def _add(
-        self,
-        where: str,
-        shapes: tuple[Placed, ...],
-        kind: BodyKind,
-        count: int,
-        *,
-        name: str | None,
-        material: Any,
-        position: Any,
-        orientation: Any,
-        velocity: Any = (0.0, 0.0, 0.0),
-        angular_velocity: Any = (0.0, 0.0, 0.0),
-        force: Any = (0.0, 0.0, 0.0),
-        torque: Any = (0.0, 0.0, 0.0),
-        locked: Iterable[str] = (),
-        group: int = 1,
-        mask: int = 0xFFFFFFFF,
-        motion: Motion | None = None,
-        mass: np.ndarray | None = None,
-        inertia: np.ndarray | None = None,
-        center: np.ndarray | None = None,
-        axes: np.ndarray | None = None,
-        parameters: np.ndarray | None = None,
-        bound: np.ndarray | None = None,
-        smallest: np.ndarray | None = None,
-    ) -> range:
-        if self._count + count > MAX_BODIES:
-            raise SceneError(message(where, f"at most {MAX_BODIES} bodies", self._count + count, "Split the scene."))
-        memory.check_bodies(where, self._count + count)
-        name = self._free_name(where, name, kind)
-        batch = Batch(
-            name=name,
-            kind=kind,
-            count=count,
-            mass=np.zeros(count) if mass is None else mass,
-            inertia=np.zeros((count, 3)) if inertia is None else inertia,
-            center=np.zeros(3) if center is None else center,
-            axes=rotation.IDENTITY if axes is None else axes,
-            position=rows(where + ".position", position, count, 3),
-            orientation=checks.quaternions(
-                where + ".orientation", rows(where + ".orientation", orientation, count, 4), count
-            ),
-            velocity=rows(where + ".velocity", velocity, count, 3),
-            angular_velocity=rows(where + ".angular_velocity", angular_velocity, count, 3),
-            force=rows(where + ".force", force, count, 3),
-            torque=rows(where + ".torque", torque, count, 3),
-            locked=locked_axes(where, locked),
-            group=bits(where + ".group", group),
-            mask=bits(where + ".mask", mask),
-            shapes=shapes,
-            parameters=np.array([p.shape.parameters for p in shapes], float).reshape(1, -1, 4)
-            if parameters is None
-            else parameters,
-            bound=np.array([[p.shape.bound for p in shapes]]) if bound is None else bound,
-            smallest=np.array([[p.shape.smallest for p in shapes]]) if smallest is None else smallest,
-            material=self._materials.of_shapes(where, material, len(shapes)),
-            motion=motion,
-        )
-        if np.any(batch.locked):
-            batch.velocity[:, batch.locked[:3]] = 0.0
-            batch.angular_velocity[:, batch.locked[3:]] = 0.0
-        first = self._count
-        self._batches.append(batch)
-        self._starts.append(first)
-        self._names[name] = (first, count)
-        self._count += count
-        return range(first, self._count)
-
-    @staticmethod
-    def _surfaces(where: str, shapes: Any) -> tuple[Placed, ...]:
-        """Shapes of a body that is not dynamic."""
-        placed = as_placed(where, shapes)
-        for p in placed:
-            p.shape.check_use(where, dynamic=False)
-        return placed
-
-    def _bodies(self, where: str, body: int | str) -> range:
-        if isinstance(body, str):
-            if body in self._names:
-                first, count = self._names[body]
-                return range(first, first + count)
-            raise SceneError(message(where, "unknown body", checks.short(body), checks.nearest(body, self._names)))
-        index = checks.integer(where, body, at_least=0, error=SceneError)
-        if index >= self._count:
-            raise SceneError(message(where, f"body index must be below {self._count}", index, "Count from 0."))
-        return range(index, index + 1)
-
-    def _free_name(self, where: str, name: str | None, kind: BodyKind) -> str:
-        if name is None:
-            return f"{kind.name.lower()}{len(self._names)}"
-        if not isinstance(name, str) or not name or "[" in name:
-            raise SceneError(
-                message(where + ".name", "must be a text without brackets", checks.short(name), "Or leave it out.")
-            )
-        if name in self._names:
-            raise SceneError(message(where + ".name", "names are unique", checks.short(name), "Choose another name."))
-        return name
-
-    @staticmethod
-    def _label(method: str, name: str | None) -> str:
-        return method if name is None else f"{method}({checks.short(name)})"
-
-
-def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of a motion at a time, checked."""
-    try:
-        position, orientation = motion(time)
-    except (TypeError, ValueError) as cause:
-        raise SceneError(
-            message(
-                where + ".motion",
-                "must return a position and an orientation",
-                f"{type(cause).__name__}: {cause}",
-                "See tumble.Oscillation for an example.",
-            )
-        ) from cause
-    return (
-        checks.array(where + ".motion position", position, (3,)),
-        checks.quaternion(where + ".motion orientation", orientation),
-    )

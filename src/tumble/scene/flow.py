@@ -112,7 +112,7 @@ class Flow:
             axes=unit.axes,
             **_scaled(placed, scale),
         )
-        free = self._batches[-1].locked == 0
+        free = self._batches[-1].locked[0] == 0
         self._emitters.append(
             Emitter(
                 self._batches[-1].name,

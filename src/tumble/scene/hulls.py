@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from .. import checks
 from ..enums import ShapeKind
 from ..errors import SceneError, message
-from .geometry import HullArrays
+from .geometry import HullArrays, pooled
+from .hull_faces import COPLANAR, TOGETHER, Triangulated, fan, merged
 from .shape import Shape, positive_length
-from .solids import Moments, enclosed
+from .solids import Moments, all_enclosed, enclosed
 
 __all__ = ["ConvexHull"]
 
@@ -20,10 +24,8 @@ FLAT = 1e-8
 """Thickness over size below which points count as coplanar."""
 MERGE_DISTANCE = 1e-10
 """Distance over size within which points are one point."""
-COPLANAR = (1e-10, 1e-9, 1e-8, 1e-12, 1e-14)
-"""Distances over size within which triangles lie in one plane; the first that gives a closed surface counts."""
-MERGE_ANGLE = 1e-6
-"""Angle [rad] between the normals of triangles of one face."""
+SKEW = np.array([0.36, 0.48, 0.8])
+"""A direction of length one. Points that are near each other are so along it: mostly it tells that there are none."""
 CHUNK = 2**22
 """Numbers in a block of distances between faces and points."""
 
@@ -40,13 +42,36 @@ class ConvexHull(Shape):
 
     def __post_init__(self) -> None:
         given = checks.array("ConvexHull.points", self.points, (None, 3))
-        arrays = _hull(_thick(given))
-        object.__setattr__(self, "geometry", arrays)
-        object.__setattr__(self, "points", arrays.point)
+        self._take(_told_apart(given, merged([_triangulated(_thick(given))])[0]))
+
+    def _take(self, arrays: HullArrays) -> None:
         for array in arrays:
             array.setflags(write=False)
+        object.__setattr__(self, "geometry", arrays)
+        object.__setattr__(self, "points", arrays.point)
 
     kind = ShapeKind.HULL
+
+    @classmethod
+    def many(cls, points: Any) -> list[ConvexHull]:
+        """The hulls of many sets of points in one go: an array (n, k, 3) or a list of arrays (k, 3) [m]."""
+        sets = _point_sets(points)
+        plain = _plain(sets)
+        triangulated = []
+        for i, given in enumerate(sets):
+            with _naming(i):
+                triangulated.append(_triangulated(given if plain[i] else _thick(given), apart=bool(plain[i])))
+        out = []
+        for i, arrays in enumerate(merged(triangulated)):
+            with _naming(i):
+                hull = object.__new__(cls)
+                hull._take(_told_apart(sets[i], arrays))
+                out.append(hull)
+        for first in range(0, len(out), TOGETHER):
+            chosen = out[first : first + TOGETHER]
+            for hull, moments in zip(chosen, _all_moments([hull.geometry for hull in chosen])):
+                vars(hull)["_moments"] = moments  # where the cached property keeps it
+        return out
 
     def __repr__(self) -> str:
         return f"ConvexHull({len(self.points)} corners, {len(self.geometry.plane)} faces)"
@@ -103,22 +128,6 @@ class ConvexHull(Shape):
         return enclosed(self.points - self._middle, self.triangles)
 
 
-def fan(hull: HullArrays) -> np.ndarray:
-    """Triangles (k, 3) int64 of all faces, each from the face's first corner."""
-    corners = np.diff(hull.loop_start)
-    face = np.repeat(np.arange(len(corners)), corners - 2)
-    first = hull.loop_start[face]
-    step = np.arange(len(face)) - np.repeat(np.cumsum(corners - 2) - (corners - 2), corners - 2)
-    return np.stack([hull.loop[first], hull.loop[first + step + 1], hull.loop[first + step + 2]], axis=1)
-
-
-def following(loop_start: np.ndarray) -> np.ndarray:
-    """Place of the next corner in each face's loop."""
-    after = np.arange(1, loop_start[-1] + 1)
-    after[loop_start[1:] - 1] = loop_start[:-1]
-    return after
-
-
 def _thick(points: np.ndarray) -> np.ndarray:
     """The points, if they span a solid."""
     where = "ConvexHull.points"
@@ -147,37 +156,84 @@ def _thick(points: np.ndarray) -> np.ndarray:
     return points
 
 
-def _hull(points: np.ndarray) -> HullArrays:
-    """Corners and faces. Rough planes can be merged in part only, which may leave gaps; then merge more or less."""
-    size = np.ptp(points, axis=0).max()
-    triangulated = _triangulated(points)
-    for distance in COPLANAR:
-        arrays = _faces(*triangulated, distance * size)
-        if arrays is not None and _closed(arrays, 2 * max(COPLANAR) * size):
-            return arrays
-    raise SceneError(
-        message(
-            "ConvexHull.points",
-            "must have faces that can be told apart",
-            f"{len(points)} points with features near {max(COPLANAR):g} of the size",
-            "Round the coordinates or leave out points that lie almost in a face.",
+def _plain(sets: Sequence[np.ndarray]) -> np.ndarray:
+    """(n,) bool: sets of points of which it is plain that they span a solid and that no two are near each other."""
+    count = np.array([len(points) for points in sets])
+    plain = np.zeros(len(sets), bool)
+    for k in np.unique(count[count >= 4]):
+        same = np.flatnonzero(count == k)
+        for part in np.array_split(same, max(1, len(same) * k // CHUNK)):
+            points = np.stack([sets[i] for i in part])
+            size = np.ptp(points, axis=1).max(axis=1)
+            sound = (size > 1.0 / checks.LARGEST) & (size < checks.LARGEST)
+            centered = (points - points.mean(axis=1, keepdims=True)) / np.where(sound, size, 1.0)[:, None, None]
+            least = np.linalg.svd(np.linalg.qr(centered, mode="r"))[2][:, 2]
+            thickness = np.ptp(np.einsum("ijk,ik->ij", centered, least), axis=1)
+            apart = np.diff(np.sort(centered @ SKEW, axis=1), axis=1).min(axis=1)
+            plain[part] = sound & (thickness > 2.0 * FLAT) & (apart > 2.0 * MERGE_DISTANCE)
+    return plain
+
+
+def _all_moments(hulls: Sequence[HullArrays]) -> list[Moments]:
+    """Of each hull about the mean of its corners."""
+    pool = pooled(hulls)[1]
+    corners = np.diff(pool.hull_start)
+    owner = np.repeat(np.arange(len(hulls)), corners)
+    # bincount adds in the order of the points, as a mean over them does; reduceat does not.
+    middle = np.stack([np.bincount(owner, x) for x in pool.hull_point.T], axis=1) / corners[:, None]
+    triangles = fan(HullArrays(pool.hull_point, pool.face_plane, pool.face_loop_start, pool.face_loop))
+    before = np.concatenate([[0], np.cumsum(np.diff(pool.face_loop_start) - 2)])[pool.hull_face_start]
+    return all_enclosed(pool.hull_point - middle[owner], triangles, before)
+
+
+def _point_sets(points: Any) -> list[np.ndarray]:
+    """The sets of points given to `ConvexHull.many`, checked one by one."""
+    where = "ConvexHull.many"
+    if isinstance(points, np.ndarray) and points.dtype != object:
+        return list(checks.array(where + ".points", points, (None, None, 3)))
+    try:
+        sets = list(points)
+    except TypeError:
+        remedy = "For example points of shape (1000, 12, 3)."
+        raise SceneError(message(where, "needs sets of points", checks.short(points), remedy)) from None
+    return [checks.array(f"{where}.points[{i}]", one, (None, 3)) for i, one in enumerate(sets)]
+
+
+@contextmanager
+def _naming(number: int) -> Iterator[None]:
+    """Mistakes say which of many hulls they are in."""
+    try:
+        yield
+    except SceneError as cause:
+        raise SceneError(f"ConvexHull.many: points[{number}]: {cause}") from cause
+
+
+def _told_apart(points: np.ndarray, arrays: HullArrays | None) -> HullArrays:
+    if arrays is None:
+        raise SceneError(
+            message(
+                "ConvexHull.points",
+                "must have faces that can be told apart",
+                f"{len(points)} points with features near {max(COPLANAR):g} of the size",
+                "Round the coordinates or leave out points that lie almost in a face.",
+            )
         )
-    )
+    return arrays
 
 
-def _triangulated(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Corners (v, 3), triangles (t, 3), their planes (t, 4) and neighbours (t, 3) by Qhull, without near duplicates."""
+def _triangulated(points: np.ndarray, apart: bool = False) -> Triangulated:
+    """The hull by Qhull, without near duplicates; apart: it is known that there are none."""
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError, cKDTree
 
     try:
         hull = Qhull(points)
-        corners = points[hull.vertices]
-        pairs = cKDTree(corners).query_pairs(MERGE_DISTANCE * np.ptp(points, axis=0).max(), output_type="ndarray")
-        if len(pairs):
-            corners = np.delete(corners, np.unique(pairs.max(axis=1)), axis=0)
-            hull = Qhull(corners)
-            corners = corners[hull.vertices]
+        if not apart:
+            corners, distance = points[hull.vertices], MERGE_DISTANCE * np.ptp(points, axis=0).max()
+            pairs = cKDTree(corners).query_pairs(distance, output_type="ndarray")
+            if len(pairs):
+                points = np.delete(corners, np.unique(pairs.max(axis=1)), axis=0)
+                hull = Qhull(points)
     except QhullError as cause:
         raise SceneError(
             message(
@@ -187,94 +243,4 @@ def _triangulated(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
                 "Check the points for outliers and for a plane that holds all of them.",
             )
         ) from cause
-    number = np.zeros(len(hull.points), np.int64)
-    number[hull.vertices] = np.arange(len(hull.vertices))
-    planes = hull.equations * np.array([1.0, 1.0, 1.0, -1.0])
-    return corners, number[hull.simplices], planes, hull.neighbors.astype(np.int64)
-
-
-def _faces(
-    points: np.ndarray, triangles: np.ndarray, planes: np.ndarray, neighbors: np.ndarray, distance: float
-) -> HullArrays | None:
-    """Merge triangles in one plane to polygons, and drop corners that then lie inside a face or an edge.
-
-    None if a face loses its corners.
-    """
-    group = _coplanar(points, triangles, planes, neighbors, distance)
-    normal = np.zeros((group.max() + 1, 3))
-    np.add.at(normal, group, planes[:, :3])
-    pairs = np.unique(np.stack([np.repeat(group, 3), triangles.ravel()], axis=1), axis=0)
-    kept = np.bincount(pairs[:, 1], minlength=len(points)) >= 3
-    face, corner = pairs[kept[pairs[:, 1]]].T
-    if np.bincount(face, minlength=len(normal)).min() < 3:
-        return None
-    corner = (np.cumsum(kept) - 1)[corner]
-    points = np.ascontiguousarray(points[kept])
-    loop = corner[_around(face, points[corner], normal)]
-    start = np.concatenate([[0], np.cumsum(np.bincount(face, minlength=len(normal)))]).astype(np.int64)
-    return HullArrays(points, _planes(points, start, loop), start, np.ascontiguousarray(loop, dtype=np.int64))
-
-
-def _coplanar(
-    points: np.ndarray, triangles: np.ndarray, planes: np.ndarray, neighbors: np.ndarray, distance: float
-) -> np.ndarray:
-    """Number (t,) of the face that each triangle belongs to."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    one, side = np.repeat(np.arange(len(triangles)), 3), neighbors.ravel()
-    turned = np.linalg.norm(planes[one, :3] - planes[side, :3], axis=1)
-    height = np.einsum("ikj,ij->ik", points[triangles[side]], planes[one, :3]) - planes[one, 3:]
-    same = (turned < MERGE_ANGLE) & (np.abs(height).max(axis=1) < distance)
-    links = coo_array((np.ones(same.sum(), bool), (one[same], side[same])), shape=(len(triangles),) * 2)
-    return connected_components(links, directed=False)[1]
-
-
-def _around(face: np.ndarray, corner: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """Order of the corners that goes counter-clockwise about the normal, face by face."""
-    count = np.bincount(face, minlength=len(normal))
-    middle = np.stack([np.bincount(face, corner[:, k], minlength=len(normal)) for k in range(3)], axis=1)
-    middle /= count[:, None]
-    normal = normal / np.linalg.norm(normal, axis=1)[:, None]
-    across = np.cross(normal, np.eye(3)[np.abs(normal).argmin(axis=1)])
-    across /= np.linalg.norm(across, axis=1)[:, None]
-    along = np.cross(normal, across)
-    arm = corner - middle[face]
-    angle = np.arctan2(np.einsum("ij,ij->i", arm, along[face]), np.einsum("ij,ij->i", arm, across[face]))
-    return np.lexsort((angle, face))
-
-
-def _planes(points: np.ndarray, start: np.ndarray, loop: np.ndarray) -> np.ndarray:
-    """Outward unit normal and offset (faces, 4); the offset is that of the outermost corner."""
-    face = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    after = following(start)
-    arm = points[loop] - points[loop[start[:-1]]][face]
-    normal = np.add.reduceat(np.cross(arm, arm[after]), start[:-1])
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
-    offset = np.maximum.reduceat(np.einsum("ij,ij->i", normal[face], points[loop]), start[:-1])
-    return np.concatenate([normal, offset[:, None]], axis=1)
-
-
-def _closed(hull: HullArrays, tolerance: float) -> bool:
-    """Whether the faces are flat, convex and meet two by two, neighbours behind each other's plane."""
-    if not np.all(np.isfinite(hull.plane)):
-        return False
-    count, size = len(hull.point), np.diff(hull.loop_start)
-    face = np.repeat(np.arange(len(size)), size)
-    after = following(hull.loop_start)
-    tail, head = hull.loop, hull.loop[after]
-    forth, back = np.argsort(tail * count + head), np.argsort(head * count + tail)
-    key = (tail * count + head)[forth]
-    if np.any(np.diff(key) == 0) or np.any(key != (head * count + tail)[back]):
-        return False
-    if count - len(tail) // 2 + len(size) != 2 or len(np.unique(tail)) != count:
-        return False
-    middle = np.add.reduceat(hull.point[hull.loop], hull.loop_start[:-1]) / size[:, None]
-    normal, offset = hull.plane[face, :3], hull.plane[face, 3]
-    edge = hull.point[head] - hull.point[tail]
-    edge /= np.linalg.norm(edge, axis=1)[:, None]
-    return bool(
-        np.all(np.abs(np.einsum("ij,ij->i", normal, hull.point[tail]) - offset) <= tolerance)
-        and np.all(np.einsum("ij,ij->i", normal, np.cross(edge, edge[after])) >= -MERGE_ANGLE)
-        and np.all(np.einsum("ij,ij->i", normal[forth], middle[face[back]]) <= offset[forth] + tolerance)
-    )
+    return Triangulated(points, hull.simplices, hull.equations, hull.neighbors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,7 @@ Target = float | Callable[[float], float]
 """A number, or a function of the time [s]."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Element:
     """A joint, gear, motor, limit set or spring: some rows with a name."""
 
@@ -33,7 +34,7 @@ class Element:
     """Coordinate of its slide or length [m], or -1"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Motor:
     """What a motor wants of a coordinate."""
 
@@ -115,18 +116,24 @@ class JointModel:
         """Names of the elements."""
         return [e.name for e in self.elements]
 
+    @cached_property
+    def _elements(self) -> dict[str, int]:
+        return {e.name: k for k, e in enumerate(self.elements)}
+
+    @cached_property
+    def _motors(self) -> dict[str, int]:
+        return {m.name: k for k, m in enumerate(self.motors)}
+
     def element(self, name: str) -> int:
         """Number of the element with this name."""
-        for k, e in enumerate(self.elements):
-            if e.name == name:
-                return k
+        if name in self._elements:
+            return self._elements[name]
         raise SceneError(message("joints", "unknown joint", repr(name), nearest(name, self.names)))
 
     def motor(self, name: str) -> int:
         """Number of the motor with this name."""
-        for k, m in enumerate(self.motors):
-            if m.name == name:
-                return k
+        if name in self._motors:
+            return self._motors[name]
         raise SceneError(message("motors", "unknown motor", repr(name), nearest(name, [m.name for m in self.motors])))
 
     @property

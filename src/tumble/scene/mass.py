@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from . import rotation
 from .shape import Placed
 from .solids import weighted
 
-__all__ = ["MassProperties", "mass_properties"]
+__all__ = ["MassProperties", "all_properties", "many_masses", "mass_properties"]
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,63 @@ def mass_properties(
             own = np.einsum("ij,jk,lk->il", turn, p.shape.unit_inertia, turn)
             tensor += m * (own + np.sum(arm * arm) * np.eye(3) - np.outer(arm, arm))
     moments, axes = principal_axes(tensor)
-    if not moments.min() > 0.0:
-        got, remedy = (
-            moments.tolist(),
-            "Its shapes are too small for their distance: move them closer, or give inertia.",
-        )
-        raise SceneError(message(where, "must have principal moments > 0 kg m^2", got, remedy))
+    _check_moments(where, moments)
     return MassProperties(total, center, moments, axes)
+
+
+def many_masses(where: str, mass: Any, density: Any, volume: np.ndarray) -> np.ndarray:
+    """Masses (n,) from a mass or a density, a number or one for each of the volumes (n,)."""
+    if (mass is None) == (density is None):
+        raise SceneError(
+            message(
+                where,
+                "needs either mass or density",
+                f"mass={mass}, density={density}",
+                "Give exactly one of them.",
+            )
+        )
+    if mass is not None:
+        return checks.positive_array(where + ".mass", mass, len(volume), unit="kg")
+    dense = checks.positive_array(where + ".density", density, len(volume), unit="kg/m^3")
+    return checks.positive_array(where + ": mass (density times volume)", volume * dense, len(volume), unit="kg")
+
+
+def all_properties(
+    where: str, bodies: Sequence[Sequence[Placed]], *, mass: Any, density: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Masses (n,), centres (n, 3), moments (n, 3) and axes (n, 4) of bodies of different shapes, as `mass_properties`.
+
+    mass or density: a number or (n,). `where` names the caller; bodies are told by their number.
+    """
+    owner, shapes = np.repeat(np.arange(len(bodies)), [len(b) for b in bodies]), [p for b in bodies for p in b]
+    number = {id(p.shape): k for k, p in enumerate(shapes)}
+    kinds, which = np.unique([number[id(p.shape)] for p in shapes], return_inverse=True)
+    for k in kinds:
+        shapes[k].shape.check_use(f"{where}.shapes[{owner[k]}]", dynamic=True)
+    solids = [shapes[k].shape for k in kinds]
+    volumes = np.array([s.volume for s in solids])[which]
+    own_centers = np.array([s.center for s in solids])[which]
+    own_tensors = np.array([s.unit_inertia for s in solids])[which]
+    turns = rotation.matrix(np.array([p.orientation for p in shapes]))
+    centers = np.array([p.position for p in shapes]) + np.einsum("nij,nj->ni", turns, own_centers)
+    volume = np.bincount(owner, volumes)
+    total = many_masses(where, mass, density, volume)
+    if mass is not None:
+        masses = total[owner] * volumes / volume[owner]
+    else:
+        masses = np.broadcast_to(np.asarray(density, float), len(bodies))[owner] * volumes
+        total = np.bincount(owner, masses)
+    center = np.stack([np.bincount(owner, masses * x) for x in centers.T], axis=1) / total[:, None]
+    arms = centers - center[owner]
+    tensors = np.einsum("nij,njk,nlk->nil", turns, own_tensors, turns)
+    tensors = tensors + np.sum(arms * arms, axis=1)[:, None, None] * np.eye(3) - arms[:, :, None] * arms[:, None, :]
+    tensor = np.zeros((len(bodies), 3, 3))
+    np.add.at(tensor, owner, masses[:, None, None] * tensors)
+    moments, axes = all_principal_axes(tensor)
+    bad = np.flatnonzero(~(moments.min(axis=1) > 0.0))
+    if bad.size:
+        _check_moments(f"{where}.shapes[{bad[0]}]", moments[bad[0]])
+    return total, center, moments, axes
 
 
 def _given_properties(
@@ -111,6 +162,28 @@ def principal_axes(tensor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if np.linalg.det(vectors) < 0:
         vectors[:, 2] *= -1.0
     return moments, rotation.from_matrix(vectors)
+
+
+def all_principal_axes(tensors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same for tensors (n, 3, 3)."""
+    moments = np.diagonal(tensors, axis1=1, axis2=2).copy()
+    axes = np.tile(rotation.IDENTITY, (len(tensors), 1))
+    off = np.abs(tensors - moments[:, :, None] * np.eye(3)).max(axis=(1, 2))
+    skew = np.flatnonzero(off > 1e-14 * np.abs(tensors).max(axis=(1, 2)))
+    moments[skew], vectors = np.linalg.eigh(tensors[skew])
+    vectors[np.linalg.det(vectors) < 0, :, 2] *= -1.0
+    for k, own in zip(skew, vectors):
+        axes[k] = rotation.from_matrix(own)
+    return moments, axes
+
+
+def _check_moments(where: str, moments: np.ndarray) -> None:
+    if not moments.min() > 0.0:
+        got, remedy = (
+            moments.tolist(),
+            "Its shapes are too small for their distance: move them closer, or give inertia.",
+        )
+        raise SceneError(message(where, "must have principal moments > 0 kg m^2", got, remedy))
 
 
 def _given_inertia(where: str, inertia: object) -> np.ndarray:

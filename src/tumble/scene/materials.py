@@ -275,8 +275,8 @@ class MaterialTable:
                 table[i, j] = table[j, i] = values[name]
         return table
 
-    def of_shapes(self, where: str, material: Any, count: int) -> tuple[int, ...]:
-        """Numbers of the materials of so many shapes, given one, one each, or none."""
+    def of_shapes(self, where: str, material: Any, count: int, each: str = "shape") -> tuple[int, ...]:
+        """Numbers of the materials of so many shapes (or bodies), given one, one each, or none."""
         if material is None:
             default = next((m for m in self.known if m.name == "default"), None)
             material = default or self.add(Material(name="default"))
@@ -286,10 +286,29 @@ class MaterialTable:
         if len(materials) != count:
             raise SceneError(
                 message(
-                    where + ".material", f"needs one material or {count}", len(materials), "Give one for each shape."
+                    where + ".material", f"needs one material or {count}", len(materials), f"Give one for each {each}."
                 )
             )
         return tuple(self._index(where, m) for m in materials)
+
+    def joined(self, where: str, other: MaterialTable) -> np.ndarray:
+        """Take in another table; returns the numbers of its materials here. Equal ones of one name are one."""
+        here = {m.name: k for k, m in enumerate(self.known) if m.name is not None}
+        same = [here.get(m.name) for m in other.known]
+        for material, k in zip(other.known, same):
+            if k is not None and self.known[k] != material:
+                got, remedy = checks.short(material.name), "Give one of them another name."
+                raise SceneError(message(where, "a material of one name is the same everywhere", got, remedy))
+        for (i, j), values in other._pairs.items():
+            pair = tuple(sorted((-1 if same[k] is None else same[k]) for k in (i, j)))
+            if self._pairs.get(pair, values) != values:
+                names, remedy = " and ".join(repr(other.known[k].name) for k in (i, j)), "Set the pair in one place."
+                raise SceneError(message(where, "a pair of materials is the same everywhere", names, remedy))
+        numbers = [self._index(where, m) if k is None else k for m, k in zip(other.known, same)]
+        for (i, j), values in other._pairs.items():
+            i, j = sorted((numbers[i], numbers[j]))
+            self._pairs[i, j] = dict(values)
+        return np.array(numbers, np.int64)
 
     def _index(self, where: str, material: Material | str) -> int:
         if isinstance(material, str):

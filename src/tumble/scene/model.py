@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -212,14 +213,19 @@ class Model:
     def bodies(self, name: str) -> np.ndarray:
         """Indices of the body or bodies with this name; "grains[3]" is one of the many named "grains"."""
         match = re.fullmatch(r"(.+)\[(\d+)\]", name)
-        for known, first, count in self.names:
-            if known == name:
-                return np.arange(first, first + count)
-            if match and known == match[1] and int(match[2]) < count:
-                return np.array([first + int(match[2])])
+        if name in self._ranges:
+            first, count = self._ranges[name]
+            return np.arange(first, first + count)
+        if match and match[1] in self._ranges and int(match[2]) < self._ranges[match[1]][1]:
+            return np.array([self._ranges[match[1]][0] + int(match[2])])
         raise SceneError(
             message("Model.bodies", "unknown body", repr(name), nearest(name, [n for n, _, _ in self.names]))
         )
+
+    @cached_property
+    def _ranges(self) -> dict[str, tuple[int, int]]:
+        """First body and number of bodies by name."""
+        return {name: (first, count) for name, first, count in self.names}
 
     def name(self, body: int) -> str:
         """Name of the body with this index."""

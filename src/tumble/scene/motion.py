@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .. import checks
-from ..errors import SceneError
+from ..errors import SceneError, message
 
-__all__ = ["Motion", "Oscillation"]
+__all__ = ["Motion", "Oscillation", "first_pose", "motion_pose"]
 
 Motion = Callable[[float], tuple[np.ndarray, np.ndarray]]
 """A motion maps the time [s] to the pose of the body's frame: position (3,) [m] and orientation (4,).
@@ -45,3 +46,45 @@ class Oscillation:
     def __call__(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         phase = math.sin(2.0 * math.pi * (time - self.start) / self.period) if time > self.start else 0.0
         return np.array(self.position) + phase * np.array(self.amplitude), np.array(self.orientation)
+
+
+def first_pose(where: str, motion: Any, **velocities: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of what the user gave as a motion at time 0; velocities beside it must be zero."""
+    if not callable(motion):
+        raise SceneError(
+            message(
+                where + ".motion",
+                "must be a function of time",
+                checks.short(motion),
+                "It returns a position (3,) and an orientation (4,); see Oscillation.",
+            )
+        )
+    if any(np.any(checks.vector(f"{where}.{name}", value)) for name, value in velocities.items()):
+        raise SceneError(
+            message(
+                where,
+                "takes a motion or velocities, not both",
+                f"velocity={velocities['velocity']}",
+                "Leave the velocities out.",
+            )
+        )
+    return motion_pose(where, motion, 0.0)
+
+
+def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np.ndarray]:
+    """Pose of a motion at a time, checked."""
+    try:
+        position, orientation = motion(time)
+    except (TypeError, ValueError) as cause:
+        raise SceneError(
+            message(
+                where + ".motion",
+                "must return a position and an orientation",
+                f"{type(cause).__name__}: {cause}",
+                "See tumble.Oscillation for an example.",
+            )
+        ) from cause
+    return (
+        checks.array(where + ".motion position", position, (3,)),
+        checks.quaternion(where + ".motion orientation", orientation),
+    )

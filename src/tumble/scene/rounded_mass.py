@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .geometry import HullArrays
-from .hulls import ConvexHull, fan, following
+from .hull_faces import fan, following
+from .hulls import ConvexHull
 from .shape import Shape
 from .shapes import Box, Cone, Cylinder, Ellipsoid
 from .solids import Moments, enclosed, weighted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,8 @@ from ..errors import SceneError, message
 from .geometry import FieldArrays, HullArrays, MeshArrays
 
 __all__ = ["Placed", "Shape"]
+
+ORIGIN, NO_TURN = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
 
 
 class Shape:
@@ -67,8 +69,8 @@ class Placed:
     """A shape at a position [m] and orientation (w, x, y, z) in the body's frame."""
 
     shape: Shape
-    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    orientation: tuple[float, float, float, float] = field(default=(1.0, 0.0, 0.0, 0.0))
+    position: tuple[float, float, float] = ORIGIN
+    orientation: tuple[float, float, float, float] = NO_TURN
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, Shape):
@@ -80,6 +82,8 @@ class Placed:
                     "For example Placed(Sphere(0.1), (0, 0, 1)).",
                 )
             )
+        if self.position is ORIGIN and self.orientation is NO_TURN:
+            return  # most shapes, and there may be a hundred thousand
         object.__setattr__(self, "position", tuple(checks.vector("Placed.position", self.position).tolist()))
         q = checks.quaternion("Placed.orientation", self.orientation)
         object.__setattr__(self, "orientation", tuple(q.tolist()))

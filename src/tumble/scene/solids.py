@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Moments", "enclosed"]
+__all__ = ["Moments", "all_enclosed", "enclosed"]
 
 
 class Moments(NamedTuple):
@@ -48,6 +48,27 @@ def enclosed(points: np.ndarray, triangles: np.ndarray) -> Moments:
     for corner in (a, b, c):
         second += np.einsum("i,ij,ik->jk", six_volumes, corner, corner)
     return Moments(float(six_volumes.sum()) / 6.0, weighted(six_volumes, total) / 24.0, second / 120.0)
+
+
+def all_enclosed(points: np.ndarray, triangles: np.ndarray, start: np.ndarray) -> list[Moments]:
+    """The same of each of n solids, whose triangles begin at `start` (n + 1,), and bit for bit the same.
+
+    Solids of as many triangles are summed together: sums over segments would go in another order.
+    """
+    corners = [points[triangles[:, k]] for k in range(3)]
+    six_volumes, total = np.einsum("ij,ij->i", corners[0], np.cross(*corners[1:])), sum(corners[1:], corners[0])
+    count = np.diff(start)
+    out: list[Any] = [None] * len(count)
+    for k in np.unique(count):
+        same = np.flatnonzero(count == k)
+        at = start[same][:, None] + np.arange(k)
+        volumes, second = six_volumes[at], 0.0
+        for x in (total, *corners):
+            second = second + np.einsum("ni,nij,nik->njk", volumes, x[at], x[at])
+        first = np.einsum("ni,nij->nj", volumes, total[at]) / 24.0
+        for i, *moments in zip(same, (volumes.sum(axis=1) / 6.0).tolist(), first, second / 120.0):
+            out[i] = Moments(*moments)
+    return out
 
 
 def weighted(weight: np.ndarray, values: np.ndarray) -> np.ndarray:

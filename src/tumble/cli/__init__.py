@@ -1,0 +1,92 @@
+"""The command line. Exit codes: 0 success, 2 bad input, 3 not converged (solve, strict run) or an expectation missed
+(strict experiment), 129, 130, 143 ended by SIGHUP, SIGINT (Ctrl-C), SIGTERM.
+
+Commands import what they need when they run, so that `tumble --help` is quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from .. import interrupts
+from ..errors import ExpectationError, TumbleError, message, warning_line
+from ..version import __version__
+from .arguments import BAD_INPUT, NOT_CONVERGED
+from .bench import bench
+from .demo import demo
+from .experiment import experiment
+from .info import info
+from .run import run
+from .solve import solve
+
+__all__ = ["app", "main"]
+
+USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+for command in (demo, run, solve, info, experiment, bench):  # as the help lists them
+    app.command()(command)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code. Mistakes of the user end in one line on stderr."""
+    command = typer.main.get_command(app)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            given = None if argv is None else list(argv)
+            code = int(command.main(args=given, prog_name="tumble", standalone_mode=False) or 0)
+            sys.stdout.flush()
+            return code
+    except USAGE_ERROR as mistake:
+        text = mistake.format_message().strip()
+        return _fail(text + ("" if text.endswith((".", "?")) else ".") + " Try 'tumble --help'.", BAD_INPUT)
+    except TumbleError as mistake:
+        from ..sim.run import NotConvergedError
+
+        missed = isinstance(mistake, (NotConvergedError, ExpectationError))
+        return _fail(str(mistake), NOT_CONVERGED if missed else BAD_INPUT)
+    except interrupts.Interrupted as stop:
+        print(f"tumble: interrupted{stop}", file=sys.stderr)
+        return stop.exit_code
+    except OSError as cause:
+        if cause.errno is None or cause.filename is not None:  # of a file; those are told where they are met
+            raise
+        _give_up_output()
+        remedy = "Check where it goes; the files of a run are not at fault."
+        return _fail(message("output", "must be writable", cause.strerror, remedy), BAD_INPUT)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Rigid bodies with exact Coulomb friction, and a certificate for every step."""
+    if version:
+        print(f"tumble {__version__}")
+        raise typer.Exit(0)
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _show_warning(text: Any, category: type[Warning], *where: Any) -> None:
+    print(warning_line(text, category), end="", file=sys.stderr)
+
+
+def _give_up_output() -> None:
+    """What was printed and cannot be written is dropped, or Python would try again in leaving."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(text: str, code: int) -> int:
+    print("tumble: error: " + " ".join(text.split()), file=sys.stderr)
+    return code
