@@ -83,7 +83,7 @@ def compiling(threads: int | None = None) -> Iterator[Row]:
     """Seconds to the first step of a new process, from an empty kernel cache and from a full one; seconds a kernel."""
     for case, scene in _FIRST_STEPS.items():
         for cache in ("cold", "cold, without helpers"):
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 settings = {"TUMBLE_CACHE_DIR": folder, "TUMBLE_COMPILERS": "" if cache == "cold" else "1"}
                 yield from _first_step(f"{case}, {cache}", scene, settings, threads)
                 if cache == "cold":
