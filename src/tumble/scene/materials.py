@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -163,12 +164,12 @@ class PairLaws:
     active: bool
     """Whether any pair has more than plain friction"""
 
-    @property
+    @cached_property
     def rolls(self) -> bool:
         """Whether any pair resists rolling or spinning."""
         return bool(np.any(self.rolling_friction) or np.any(self.spinning_friction))
 
-    @property
+    @cached_property
     def is_soft(self) -> bool:
         """Whether any pair is compliant."""
         return bool(np.any(self.compliance) or np.any(self.tangential_compliance))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -113,6 +115,9 @@ class SolverAuto:
         if guess is not None:
             guess = checked_guess("SolverAuto", guess, problem)
         deadline = math.inf if self.seconds is None else begin + self.seconds
+        if problem.count == 0:
+            found = _descent(SolverAPGD, 0.0, Stop.NATURAL_MAP, 1).solve(problem, law=law)
+            return replace(found, solver=self.name, tried=())
         search = _Search(problem, law, *self._rule(problem, law), guess, deadline)
         left, cost = self._first_order(search)
         # The others know the natural map only: where it is not the rule they go far below what suffices.
@@ -194,6 +199,19 @@ class SolverAuto:
         return out
 
 
+@functools.cache
+def _defaults(method: type[AntiRelaxedSolver]) -> AntiRelaxedSolver:
+    return method()
+
+
+def _descent(method: type[AntiRelaxedSolver], tolerance: float, stop: Stop, iterations: int) -> AntiRelaxedSolver:
+    """A first-order method with these options, which have been checked: several are made in every step."""
+    made = copy.copy(_defaults(method))
+    for name, value in (("tolerance", tolerance), ("stop", stop), ("max_iterations", iterations)):
+        object.__setattr__(made, name, value)
+    return made
+
+
 class _Cost:
     """Estimates in seconds of one thread, from counts alone; good to a factor of 3 on 50 to 2000 contacts."""
 
@@ -270,8 +288,7 @@ class _Search:
         self, iterations: int, aim: float | None = None, method: type[AntiRelaxedSolver] = SolverAPGD
     ) -> AntiRelaxedSolver:
         """So many iterations of a first-order method, to the tolerance or to an aim beyond it."""
-        tolerance = self.tolerance if aim is None else aim
-        return method(tolerance=tolerance, stop=self.stop, max_iterations=iterations)
+        return _descent(method, self.tolerance if aim is None else aim, self.stop, iterations)
 
     def _affordable(self) -> int:
         """First-order iterations that the time left allows, at the speed of the last ones."""
