@@ -119,7 +119,7 @@ def dense(joints, model, inverse_inertia):
     from tumble.problem.operators import sparse_rows
 
     n = model.body_count
-    g = sparse_rows(joints._body, joints.system.jacobian, n).toarray()
+    g = sparse_rows(joints.exact.body, joints.system.jacobian, n).toarray()
     inverse = np.zeros((6 * n, 6 * n))
     for b in range(n):
         inverse[6 * b : 6 * b + 3, 6 * b : 6 * b + 3] = np.diag(model.body_inverse_mass[b])
@@ -223,7 +223,7 @@ def test_bounded_rows_stay_in_their_bounds_and_two_solvers_agree():
     assert a.objective == pytest.approx(b.objective, rel=1e-8)
     assert a.certificate_energy < 1e-9 and b.certificate_energy < 1e-9
     x = solutions[0].impulse[0, contacts : problem.count]
-    bound = joints.bound
+    bound = joints.bounded.bound
     assert np.all(x[bound == 0.0] >= 0.0)
     assert np.all(np.abs(x[bound < 0.0]) <= -bound[bound < 0.0])
     velocity = [problem.operator.velocity(s.impulse).copy() for s in solutions]

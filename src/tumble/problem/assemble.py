@@ -274,16 +274,16 @@ class Rows:
             diagonal[0, :n] += self._compliance[0, :n]
             diagonal[1:3, :n] += self._compliance[1, :n]
         b.free_frozen_rows(n, diagonal, self._bias)
-        return ArticulatedOperator(whole, b, diagonal), n + (len(joints.active) if joints else 0)
+        return ArticulatedOperator(whole, b, diagonal), n + (len(joints.bounded.active) if joints else 0)
 
     def _set_blocks(self, contacts: ContactTable, friction: np.ndarray, count: int) -> None:
         """Friction of all blocks and the bias of the bounded ones."""
         n = contacts.count
         friction[:n] = contacts.friction[:n]
         if self._joints is not None:
-            friction[n:count] = self._joints.bound
+            friction[n:count] = self._joints.bounded.bound
             self._bias[:, n:count] = 0.0
-            self._bias[0, n:count] = self._joints.bias
+            self._bias[0, n:count] = self._joints.bounded.bias
 
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:
         """Impulses of the same contacts a step ago into out (3 or 6, cap); returns how many were found."""

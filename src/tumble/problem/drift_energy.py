@@ -14,10 +14,12 @@ from types import ModuleType
 
 import numpy as np
 
-from ..enums import JointKind
+from ..enums import BodyKind, JointKind
+from ..scene import rotation
 from ..scene.model import Model
+from .joint_system import RowSet
 
-__all__ = ["DriftEnergy", "common_motions", "locked_twists", "resisted_twists"]
+__all__ = ["DriftEnergy", "common_motions", "drift_energy", "locked_twists", "resisted_twists"]
 
 NONE = (("", ""), ("", ""))
 COMMON = {
@@ -138,3 +140,33 @@ def common_motions(resisted: np.ndarray) -> np.ndarray:
         for c, p in taken:
             out[k, c] = -p[column]
     return out
+
+
+def drift_energy(model: Model, backend: ModuleType, rows: RowSet, start: np.ndarray, body: np.ndarray) -> DriftEnergy:
+    """Kept where nothing is driven: by motors, or joints to bodies of prescribed motion. start (clusters + 1,) into
+    body: of the clusters."""
+    driven = rows.speed | (rows.rigid & (rows.motor >= 0))
+    kept, motions = [], []
+    for c, (first, end) in enumerate(pairwise(rows.pattern.cluster)):
+        own, sides = body[start[c] : start[c + 1]], np.unique(rows.body[first:end])
+        moved = model.body_kind[sides[sides >= 0]] == BodyKind.KINEMATIC
+        kept.append(not (driven[first:end].any() or moved.any()))
+        resisted = _resisted(model, rows, np.flatnonzero(rows.rigid[first:end]) + first)
+        motions.append(common_motions(np.concatenate([resisted, locked_twists(model.body_locked[own].any(axis=0))])))
+    return DriftEnergy(model, backend, start, body, np.array(kept, bool), motions)
+
+
+def _resisted(model: Model, rows: RowSet, some: np.ndarray) -> np.ndarray:
+    """Rows (k, 6) that vanish for twists of a whole cluster which its joints (some of the rows) to unmoved bodies never
+    resist."""
+    j, start, out = model.joints, model.initial, [np.zeros((0, 6))]
+    for element in np.unique(j.row_element[rows.rows[some]]):
+        e = j.elements[element]
+        for side in range(2):
+            body = j.frame_body[e.frame, side]
+            if rows.pattern.cluster_of[body] < 0:
+                k, q = 2 * e.frame + side, start.orientation[body]
+                place = start.position[body] + rotation.rotate(q, j.frame_position[k])
+                axes = rotation.matrix(rotation.multiply(q, j.frame_orientation[k]))
+                out.append(resisted_twists(e.kind, side, place, axes))
+    return np.concatenate(out)

@@ -10,6 +10,7 @@ import numpy as np
 from ..backends.base import KickedArrays
 from ..enums import RowRole
 from ..errors import SceneError, TumbleWarning, message
+from ..problem.joint_closing import close, still
 from ..problem.joints import Joints
 from ..scene import rotation
 from ..scene.builder import motion_pose
@@ -46,14 +47,14 @@ class Assembly:
 def assemble(model: Model, joints: Joints, state: State, h: float) -> Assembly:
     """Move the bodies, lightest first, until all rigid rows hold; then the velocities likewise."""
     before_position, before_orientation = state.position.copy(), state.orientation.copy()
-    state.coordinate = joints.coordinates(state, joints._coord_jacobian)
+    state.coordinate = joints.coordinates(state, joints.jacobian)
     state.row_impulse = np.zeros(joints.count)
     state.energy_owed = np.zeros(joints.cluster_count)
     if len(state.target) != len(model.joints.motors):
         state.target = np.full(len(model.joints.motors), np.nan)
     worst, g = np.inf, np.zeros(0)
     for _ in range(ROUNDS):
-        move, g = joints.close(state)
+        move, g = close(joints, state)
         new = float(np.abs(g).max(initial=0.0))
         if new <= CLOSED * joints.size or (0.9 * worst < new < 1e-10) or not np.isfinite(new):
             worst = new
@@ -64,17 +65,17 @@ def assemble(model: Model, joints: Joints, state: State, h: float) -> Assembly:
         state.position += move[:, :3]
         moved = np.any(move[:, 3:] != 0.0, axis=1)
         state.orientation[moved] = rotation.turned(state.orientation[moved], move[moved, 3:])
-        state.coordinate = joints.coordinates(state, joints._coord_jacobian)
+        state.coordinate = joints.coordinates(state, joints.jacobian)
     if not worst <= 1e-9 * joints.size:
         _refuse(joints, g, worst)
-    state.coordinate = joints.coordinates(state, joints._coord_jacobian)
+    state.coordinate = joints.coordinates(state, joints.jacobian)
     redundant = tuple(joints.redundant_names())
     _check_limits(joints, state)
     velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
     for body, motion in model.motions.items():
         velocity[body] = _motion_velocity(model, motion, body, state.time)
     old = velocity.copy()
-    joints.still(state, velocity)
+    still(joints, state, velocity)
     changed = np.abs(velocity - old).max(axis=1)
     if changed.max(initial=0.0) > 1e-13 * max(1.0, np.abs(old).max(initial=0.0)):
         state.velocity[:] = velocity[:, :3]

@@ -174,7 +174,7 @@ def _joint_rows(sim: Simulation, result: StepResult, basis: sp.csr_matrix, free:
         "bounded": bounded,
         "bounded_bias": result.problem.bias[0, k : result.problem.count] - bounded @ free,
         "bounded_compliance": arrays.bounded_compliance.copy(),
-        "bounded_element": model.row_element[joints.active],
+        "bounded_element": model.row_element[joints.bounded.active],
         "lowest": np.where(bound < 0.0, bound, 0.0),
         "highest": np.where(bound < 0.0, -bound, np.inf),
     }

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..backends.base import KickedArrays
 from ..enums import BodyKind
+from ..problem import joint_forces
 from ..scene import rotation
 from ..scene.model import Model, State
 
@@ -53,14 +54,14 @@ def react(
     joints.take_reactions(bounded)
     np.add(work.free, change, out=work.velocity)
     along, before = work.velocity[body], joints.energy.of(kick.orientation, work.velocity)
-    done, by_motors = joints.work_done(work.before, work.velocity)
-    recovered = joints.recovered(work.before, work.velocity)
+    done, by_motors = joint_forces.work_done(joints, work.before, work.velocity)
+    recovered = joint_forces.recovered(joints, work.before, work.velocity)
     by_motors += joints.project(kick, work.velocity, rest, work.next_pose)
     after = joints.energy.of(kick.orientation, work.velocity)
     np.subtract(work.velocity, work.free, out=change)
     added = work.velocity[body] - along
     crossed = 0.5 * h * float(np.sum(work.force[body] * added[:, :3]) + np.sum(work.torque[body] * added[:, 3:]))
-    wanted = before if start is None else start + after - joints.ideal_work(work.before, work.velocity)
+    wanted = before if start is None else start + after - joint_forces.ideal_work(joints, work.before, work.velocity)
     return Reaction(done + float((after - before).sum()) - recovered, recovered, by_motors, crossed, wanted)
 
 

@@ -24,6 +24,7 @@ from ..enums import BodyKind, Law
 from ..options import StepOptions
 from ..problem.anderson import Anderson
 from ..problem.cone_problem import BlockGroup, ConeProblem
+from ..problem.joint_closing import close_at_end
 from ..problem.joints import CLOSED, PROJECTED
 from ..scene import rotation
 from ..scene.model import Model, State
@@ -161,7 +162,7 @@ def correct_positions(
 def _close_again(state: State, work: Workspace) -> None:
     """Positions back onto the joints, which the correction obeyed to first order."""
     for _ in range(CLOSINGS):
-        move, g = work.joints.close_at_end(state)
+        move, g = close_at_end(work.joints, state)
         if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * work.joints.size:
             return
         state.position += move[:, :3]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import checks
+from ..problem import joint_forces
 from ..problem.joints import Joints
 from ..scene import rotation
 from ..scene.joint_model import JointModel
@@ -64,14 +65,14 @@ def joint_reactions(joints: Joints, state: State, h: float, frame: str) -> Joint
     """Mean forces over the last step, at the pose it began with."""
     checks.choice("joint_reactions.frame", frame, FRAMES)
     j = joints.model
-    force, torque, effort = joints.wrenches(h)
+    force, torque, effort = joint_forces.wrenches(joints, h)
     coordinate = np.array([e.turn if e.turn >= 0 else e.slide for e in j.elements], np.int64)
     has = coordinate >= 0
     value = np.full(len(j.elements), np.nan)
     speed = np.full(len(j.elements), np.nan)
     value[has] = state.coordinate[coordinate[has]]
-    speed[has] = joints.speeds(state)[coordinate[has]]
+    speed[has] = joint_forces.speeds(joints, state)[coordinate[has]]
     if frame == "joint":
-        axes = joints.frame_orientations()
+        axes = joint_forces.frame_orientations(joints)
         force, torque = (rotation.rotate(rotation.conjugate(axes), x) for x in (force, torque))
     return JointReactions(j, frame, force, torque, value, speed, effort, effort * np.nan_to_num(speed))

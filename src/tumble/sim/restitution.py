@@ -20,8 +20,8 @@ import numpy as np
 
 from ..collide.contacts import Contacts
 from ..enums import Law
+from ..problem.bounded_rows import NO_IMPULSE
 from ..problem.cone_problem import BlockGroup, ConeProblem
-from ..problem.joints import NO_IMPULSE
 from ..scene.materials import PairLaws
 from ..solve.base import Solution, Solver
 

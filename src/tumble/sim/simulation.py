@@ -248,7 +248,7 @@ class Simulation:
             )
         other.state = self.state.copy()
         if self._work.joints is not None:
-            other._work.joints.functions.update(self._work.joints.functions)
+            other._work.joints.targets.functions.update(self._work.joints.targets.functions)
         other.unconverged = self.unconverged
         other._watch.said = set(self._watch.said)
         other._size = self._size
@@ -258,7 +258,7 @@ class Simulation:
         """For pickle and deepcopy: what cannot be made again. Scratch, files and the last step's forces stay behind."""
         left = ("_work", "_watch", "_described", "last", "recording", "backend")
         kept = {name: value for name, value in vars(self).items() if name not in left}
-        functions = {} if self._work.joints is None else dict(self._work.joints.functions)
+        functions = {} if self._work.joints is None else dict(self._work.joints.targets.functions)
         return kept | {"backend": self.backend.name, "said": set(self._watch.said), "functions": functions}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -267,7 +267,7 @@ class Simulation:
         self.backend = backends.choose(backend)
         self._work = Workspace(self.model, self.backend)
         if self._work.joints is not None:
-            self._work.joints.functions.update(functions)
+            self._work.joints.targets.functions.update(functions)
         self._watch = Watch(self.model, self.options, self._work.joints)
         self._watch.said = said
         self._described = self.last = self.recording = None
@@ -275,7 +275,7 @@ class Simulation:
     @property
     def description(self) -> Description:
         """Everything that acts, by name: model, step options, solver and the functions of `set_target`."""
-        functions = {} if self._work.joints is None else dict(self._work.joints.functions)
+        functions = {} if self._work.joints is None else dict(self._work.joints.targets.functions)
         acting = (self.model, self.options, self.solver, *functions, *functions.values())
         before = () if self._described is None else self._described[0]
         if len(before) != len(acting) or any(a is not b for a, b in zip(before, acting)):
@@ -401,7 +401,7 @@ class Simulation:
         After loading a checkpoint set a function again."""
         self._needs_joints("set_target")
         k = self.model.joints.motor(motor)
-        functions = self._work.joints.functions
+        functions = self._work.joints.targets.functions
         if callable(target):
             functions[k] = target
             return

@@ -201,7 +201,7 @@ def _first_guess(
         bounded = slice(contacts.count, problem.count)
         guess[:, bounded] = 0.0
         if options.warm_start:
-            guess[0, bounded] = state.row_impulse[work.joints.active]
+            guess[0, bounded] = state.row_impulse[work.joints.bounded.active]
     if shift is not None:
         guess[0, : contacts.count] += shift
     return guess, warm

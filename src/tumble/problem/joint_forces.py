@@ -1,0 +1,111 @@
+"""Works and forces of the joints after a step's solve."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..enums import RowRole
+from ..scene import rotation
+from ..scene.model import State
+
+if TYPE_CHECKING:
+    from .joints import Joints
+
+__all__ = ["frame_orientations", "ideal_work", "recovered", "speeds", "work_done", "wrenches"]
+
+
+def work_done(joints: Joints, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+    """Work on dynamic bodies over the step, with velocities (n, 6) before and after [J]: all rows, and motors."""
+    relative = 0.5 * (before + after)
+    mean = np.where(joints.dynamic, relative, 0.0)
+    motor = joints.model.row_motor
+    parts = [
+        (joints.exact.body, joints.system.jacobian, joints.impulse[joints.equality], motor[joints.equality] >= 0),
+        (*joints.bounded.arrays[:2], joints.impulse[joints.bounded.active], motor[joints.bounded.active] >= 0),
+    ]
+    if joints.torques.motors.size:
+        own = np.ones(len(joints.torques.body), bool)
+        parts.append((joints.torques.body, joints.torques.jacobian, joints.torques.impulse, own))
+    total = by_motors = 0.0
+    for body, jacobian, impulse, is_motor in parts:
+        if len(body):
+            speed = np.zeros(len(body))
+            joints.backend.row_speeds(body, jacobian, mean, speed)
+            total += float(impulse @ speed)
+            if is_motor.any():  # a motor's own power: also against bodies of prescribed motion
+                joints.backend.row_speeds(body, jacobian, relative, speed)
+                by_motors += float(impulse[is_motor] @ speed[is_motor])
+    return total, by_motors
+
+
+def recovered(joints: Joints, before: np.ndarray, after: np.ndarray) -> float:
+    """What of that work pushed joints back from beyond their limits, with velocities (n, 6) [J]."""
+    if not len(joints.bounded.active):
+        return 0.0
+    body, jacobian = joints.bounded.arrays[:2]
+    old, new = np.zeros(len(body)), np.zeros(len(body))
+    joints.backend.row_speeds(body, jacobian, before, old)
+    joints.backend.row_speeds(body, jacobian, after, new)
+    y = joints.impulse[joints.bounded.active]
+    given = np.clip(0.5 * y * (old + new), 0.0, np.maximum(y * new, 0.0))
+    return float(given[joints.bounded.beyond].sum())
+
+
+def ideal_work(joints: Joints, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """(clusters,) work of the rigid rows that nothing drives in the kick, with velocities (n, 6) [J]."""
+    speed = joints.system.speeds(0.5 * (before + after))
+    work = np.where(
+        joints.exact.rigid & (joints.model.row_motor[joints.equality] < 0), joints.impulse[joints.equality] * speed, 0
+    )
+    return np.array([work[first:end].sum() for first, end in pairwise(joints.exact.pattern.cluster)])
+
+
+def wrenches(joints: Joints, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Force (e, 3) and torque (e, 3) of every element on its body b at its anchor, and the force or torque along
+    its coordinate (e,) by motors, springs, friction and limits: means over the step, world axes."""
+    j = joints.model
+    first = np.concatenate([j.row_coord[:, 0], [j.motors[k].coordinate for k in joints.torques.motors]]).astype(int)
+    element = np.concatenate([j.row_element, [j.motors[k].element for k in joints.torques.motors]]).astype(int)
+    weight = np.concatenate([j.row_weight[:, 0], np.ones(len(joints.torques.motors))])
+    extra = joints.torques.impulse
+    impulse = joints.impulse + joints.end_impulse
+    own = weight * np.concatenate([impulse, extra]) / h
+    count = len(j.elements)
+    force, torque, effort = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros(count)
+    np.add.at(force, element, own[:, None] * joints.jacobian[first, 6:9])
+    np.add.at(torque, element, own[:, None] * joints.jacobian[first, 9:12])
+    frame = np.array([e.frame for e in j.elements], int)
+    b = j.frame_body[frame, 1]
+    for r in joints.two:  # a gear's other coordinate, where it moves the same body (a screw)
+        c, e = j.row_coord[r, 1], j.row_element[r]
+        if j.frame_body[j.coord_frame[c], 1] == b[e]:
+            own_second = j.row_weight[r, 1] * impulse[r] / h
+            force[e] += own_second * joints.jacobian[c, 6:9]
+            torque[e] += own_second * joints.jacobian[c, 9:12]
+    arm = rotation.rotate(joints.kick_orientation[b], j.frame_position[2 * frame + 1])
+    torque -= np.cross(arm, force)
+    along = np.array([[e.turn, e.slide] for e in j.elements])[element]
+    free = np.concatenate([j.row_role != RowRole.RIGID, np.ones(len(extra), bool)]) | (
+        np.concatenate([j.row_motor >= 0, np.ones(len(extra), bool)])
+    )
+    free &= first == np.where(along[:, 0] >= 0, along[:, 0], along[:, 1])
+    np.add.at(effort, element[free], own[free])
+    return force, torque, effort
+
+
+def speeds(joints: Joints, state: State) -> np.ndarray:
+    """(c,) speeds of the coordinates now."""
+    j = joints.model
+    joints.coordinates(state, joints.trial_jacobian)
+    velocity = np.concatenate([state.velocity, rotation.rotate(state.orientation, state.spin)], axis=1)
+    return np.einsum("ks,ks->k", joints.trial_jacobian, velocity[j.frame_body[j.coord_frame]].reshape(-1, 12))
+
+
+def frame_orientations(joints: Joints) -> np.ndarray:
+    """(e, 4) frames A of the elements at the start of the step."""
+    j = joints.model
+    frame = np.array([e.frame for e in j.elements], int)
+    return rotation.multiply(joints.kick_orientation[j.frame_body[frame, 0]], j.frame_orientation[2 * frame])

@@ -1,0 +1,89 @@
+"""What motors want: numbers, functions of time, or what controllers ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import checks
+from ..errors import BlowUpError, SceneError, message
+from ..scene.joint_model import JointModel, Target
+from ..scene.model import State
+
+__all__ = ["Targets"]
+
+
+class Targets:
+    """Of the motors of a model, in the present step."""
+
+    def __init__(self, model: JointModel) -> None:
+        self._model = model
+        self.value = np.zeros(len(model.motors))
+        self._changing = [k for k, m in enumerate(model.motors) if callable(m.target)]
+        self._constant = np.array([0.0 if callable(m.target) else float(m.target) for m in model.motors])
+        self.told = {int(k) for controller in model.controllers for k in controller.motors}
+        """Motors that controllers tell what to do"""
+        self.functions: dict[int, Target] = {}
+        """Functions of time set during a run in place of a motor's target"""
+
+    def take(self, state: State, time: float) -> None:
+        """Targets that are numbers or functions; `state.target` holds those set during a run (NaN: none)."""
+        j = self._model
+        self.value[:] = self._constant
+        for k in self._changing:
+            self.value[k] = _at(j.motors[k].target, time, f"motor '{j.motors[k].name}'")
+        if len(state.target):
+            given = ~np.isnan(state.target)
+            self.value[given] = state.target[given]
+        for k, function in self.functions.items():
+            self.value[k] = _at(function, time, f"motor '{j.motors[k].name}'")
+
+    def ask(self, now: float, value: np.ndarray, velocity: np.ndarray, jacobian: np.ndarray) -> None:
+        """Call the controllers with the values (c,) and speeds of now; jacobian: of the coordinates (c, 12)."""
+        j = self._model
+        for controller in j.controllers:
+            c = np.array([j.motors[k].coordinate for k in controller.motors])
+            speed = np.einsum("ks,ks->k", jacobian[c], velocity[j.frame_body[j.coord_frame[c]]].reshape(-1, 12))
+            try:
+                target = np.asarray(controller.callback(now, value[c].copy(), speed), float)
+                if target.shape != c.shape:
+                    raise ValueError(f"shape {target.shape}")
+            except (TypeError, ValueError) as cause:
+                raise SceneError(
+                    message(
+                        f"controller '{getattr(controller.callback, '__name__', 'callback')}'",
+                        f"must return targets of shape {c.shape}",
+                        cause,
+                        "One number for each of its motors.",
+                    )
+                ) from cause
+            if not np.all(np.isfinite(target)):
+                name = j.motors[int(controller.motors[int(np.argmax(~np.isfinite(target)))])].name
+                raise BlowUpError(
+                    message(
+                        f"controller at t = {now:g} s",
+                        "must return finite targets",
+                        f"{target[~np.isfinite(target)][0]} for motor '{name}'",
+                        "The state before this step is kept.",
+                    )
+                )
+            self.value[controller.motors] = target
+
+    def speed(self, motor: int, time: float) -> float:
+        """Speed of a motor's target, by differences where it is a function."""
+        target = self.functions.get(motor, self._model.motors[motor].target)
+        if not callable(target):
+            return 0.0
+        e = 1e-6
+        return (float(target(time + e)) - float(target(time - e))) / (2.0 * e)
+
+
+def _at(target: Target, time: float, where: str) -> float:
+    found = target(time) if callable(target) else target
+    try:
+        value = float(found)
+    except (TypeError, ValueError):
+        got, remedy = checks.short(found), "Let its function return a real number."
+        raise SceneError(message(where, "its target must be a number", got, remedy)) from None
+    if not np.isfinite(value):
+        raise BlowUpError(message(where, "its target must be finite", value, f"At t = {time:g} s."))
+    return value
