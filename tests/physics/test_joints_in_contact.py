@@ -265,3 +265,23 @@ def test_reactions_are_in_the_trajectory(tmp_path):
         assert run.model.joint_names == ("hinge",)
         assert run.joints("joint_force")[-1, 0] == pytest.approx([0, 0, 2.0 * G], abs=1e-9)
         assert run.joints("joint_value").shape == (11, 1)
+
+
+@pytest.mark.filterwarnings("ignore::tumble.TumbleWarning")  # of redundant rows and of the overlap
+@pytest.mark.parametrize("integrator", ["euler", "moreau"])
+@pytest.mark.parametrize("rise", [0.05, 0.005])
+def test_a_frame_that_cannot_move_stays_where_it_reaches_into_the_floor(rise, integrator):
+    """Three hinges and two boxes 40 mm deep: nothing may push what has no freedom. Moreau's correction of overlaps did,
+    by the rounding of joints (speeds without bound within 20 steps)."""
+    scene, z, place = tb.SceneBuilder(), 0.06, (0.0, 0.25)
+    scene.add_static(tb.HalfSpace())
+    a, b = (scene.add_body(tb.Box((0.2, 0.2, 0.2)), density=1000.0, position=(x, 0, z)) for x in place)
+    for pair, at in (((None, a), (0.02, 0, z)), ((a, b), (0.12, 0, z + rise)), ((None, b), (0.27, 0, z))):
+        scene.add_joint("revolute", *pair, anchor=at, axis=(0, 1, 0))
+    sim = simulate(scene, 5e-3, integrator=integrator)
+    start = sim.positions()
+    for _ in range(40):
+        report = sim.step()
+        assert report.largest_speed < 1e-9
+    np.testing.assert_allclose(sim.positions(), start, atol=1e-9)
+    assert report.largest_overlap == pytest.approx(0.04, abs=1e-9)  # what is not removed is not hidden

@@ -147,23 +147,28 @@ def correct_positions(
     cap = np.sqrt(0.02 * gravity * size) if options.recovery_speed is None else float(options.recovery_speed)
     bias = np.zeros_like(problem.bias)
     bias[0, :n] = np.maximum(end / h, -cap)
+    diagonal = np.zeros((6, bias.shape[1]))
+    problem.operator.diagonal_blocks(diagonal)
+    work.backend.free_frozen_rows(n, diagonal, bias)  # what the joints hold in the floor stays there
     group = BlockGroup(problem.group.kind, problem.dim, n, np.zeros_like(problem.friction))
     apart = ConeProblem(group, bias, problem.operator, h, {})
     push = problem.operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
     dynamic = np.flatnonzero(model.body_kind == BodyKind.DYNAMIC)
-    before = state.position[dynamic].copy()
+    before, turned = state.position[dynamic].copy(), state.orientation[dynamic].copy()
     state.position[dynamic] += h * push[dynamic, :3]
     state.orientation[dynamic] = rotation.turned(state.orientation[dynamic], h * push[dynamic, 3:])
-    if work.joints is not None:
-        _close_again(state, work)
+    if work.joints is not None and not _close_again(state, work):
+        state.position[dynamic], state.orientation[dynamic] = before, turned
+        return 0.0
     return -float(np.sum(model.body_mass[dynamic, None] * model.gravity * (state.position[dynamic] - before)))
 
 
-def _close_again(state: State, work: Workspace) -> None:
-    """Positions back onto the joints, which the correction obeyed to first order."""
+def _close_again(state: State, work: Workspace) -> bool:
+    """Positions back onto the joints, which the correction obeyed to first order; False where they do not come."""
     for _ in range(CLOSINGS):
         move, g = close_at_end(work.joints, state)
         if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * work.joints.size:
-            return
+            return True
         state.position += move[:, :3]
         state.orientation[:] = rotation.turned(state.orientation, move[:, 3:])
+    return float(np.abs(work.joints.close_at_end(state)[1]).max(initial=0.0)) <= CLOSED * work.joints.size

@@ -37,7 +37,8 @@ STEP_LIMIT = 200
 AIMS = ((1e-8, 0, 20_000), (1e-6, 100, 0), (1e-5, 400, 1_000_000))
 """In a simulation iterations go beyond the tolerance while they are cheap: (part of g h that no contact errs by more,
 iterations, iterations times contacts). Small scenes become exact, and piles come to rest: errors that a step leaves are
-gaps and speeds that the next one has to deal with."""
+gaps and speeds that the next one has to deal with. The last, dearest one waits until neighbours move, on average, no
+faster than gravity accelerates them in a step: before that there is nothing at rest to keep."""
 QUIET, SMALL = (1e-7, 5_000_000), 500
 """The last aim, and its iterations times contacts, where the warm start leaves little to do and up to so many contacts:
 in a stack at rest each layer adds to what the others leave."""
@@ -140,8 +141,11 @@ class SolverAuto:
                 unit = search.problem.speed / search.problem.pace
                 for part, least, shared in AIMS:
                     count = min(left, max(least, shared // max(1, n)))
-                    if part == AIMS[-1][0] and n <= SMALL and search.error <= part * unit:  # nothing moves
-                        part, count = QUIET[0], min(left, QUIET[1] // max(1, n))
+                    if part == AIMS[-1][0]:
+                        if search.problem.motion > search.problem.speed:  # nothing rests yet
+                            part = math.inf
+                        elif n <= SMALL and search.error <= part * unit:  # nothing moves
+                            part, count = QUIET[0], min(left, QUIET[1] // max(1, n))
                     if count and search.attempt(search.descent(count, min(search.tolerance, part * unit))).converged:
                         return 0, None
                     left -= count
