@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from tumble.errors import OptionsError
+from tumble.sim import ahead
+
 LISTED = """
 import importlib, os, pickle, subprocess, sys
 from tumble.sim import ahead
@@ -63,10 +66,32 @@ def test_processes_that_start_with_an_empty_cache_share_the_work(tmp_path):
     assert json.loads(again.stdout) == [states[0], {}]
 
 
-def test_a_helper_that_cannot_work_does_no_harm(tmp_path):
-    """Without the interpreter's path, or with nonsense in the variable, the run compiles for itself."""
-    script = "import sys; sys.executable = None\nfrom tumble.sim.ahead import _start_helpers\n_start_helpers('apgd')"
-    for value in ("", "0", "1", "many"):
-        environment = {**os.environ, "TUMBLE_CACHE_DIR": str(tmp_path), "TUMBLE_COMPILERS": value}
-        out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
-        assert out.returncode == 0 and not out.stderr
+def test_a_run_without_an_interpreter_to_start_compiles_for_itself(tmp_path):
+    script = "import sys; sys.executable = None\nfrom tumble.sim.ahead import _start_helpers\n_start_helpers('apgd', 3)"
+    environment = {**os.environ, "TUMBLE_CACHE_DIR": str(tmp_path)}
+    out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert out.returncode == 0 and not out.stderr and not list(tmp_path.rglob("*.lock"))
+
+
+def test_helpers_do_not_work_for_a_cache_that_is_not_kept(tmp_path, monkeypatch):
+    """Where the folder cannot be used kernels lie in a temporary one, which only this process knows."""
+    monkeypatch.setattr(ahead, "_start", lambda *words, **options: pytest.fail("a helper was started"))
+    monkeypatch.setattr(ahead, "is_kept", lambda: False)
+    ahead._start_helpers("apgd", 3)
+
+
+@pytest.mark.parametrize("value", ["0", "many", "-1", "1.5"])
+def test_a_wrong_number_of_compilers_is_a_named_error(value, monkeypatch):
+    monkeypatch.setenv("TUMBLE_COMPILERS", value)
+    with pytest.raises(OptionsError, match=r"TUMBLE_COMPILERS: must be a whole number >= 1 \(got .*Leave|leave"):
+        ahead._processes()
+
+
+def test_nothing_in_the_working_folder_is_run_by_a_helper(tmp_path):
+    """Neither as a module of the library's own name nor of another's."""
+    for name in ("tumble", "numba", "pickle"):
+        (tmp_path / f"{name}.py").write_text("open('run', 'w').close()")
+    script = "import os, sys; from tumble.sim import ahead; os.chdir(sys.argv[1])\n"
+    script += "print(ahead._start('list', 'apgd', stdout=-1).wait())"
+    out = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert out.stdout.strip() == "0" and not (tmp_path / "run").exists()

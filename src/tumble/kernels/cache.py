@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..errors import FileError, TumbleWarning, message
 
-__all__ = ["cache_root"]
+__all__ = ["cache_root", "is_kept"]
 
 PRIVATE = 0o700
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -33,6 +33,14 @@ def cache_root() -> Path:
         reason = getattr(cause, "strerror", None) or str(cause)
         place = f"{cause.filename}: {reason}" if isinstance(cause, OSError) and cause.filename else reason
         return _temporary(place)
+
+
+def is_kept() -> bool:
+    """Whether kernels outlive this process: others can use them, too."""
+    try:
+        return cache_root() == _users_root()
+    except (OSError, RuntimeError):
+        return False
 
 
 def _users_root() -> Path:

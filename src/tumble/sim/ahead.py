@@ -19,7 +19,9 @@ from pathlib import Path
 from types import ModuleType
 
 from .. import backends
+from ..errors import OptionsError, message
 from ..kernels import jit
+from ..kernels.cache import is_kept
 from ..options import StepOptions
 from ..scene.builder import SceneBuilder
 from ..scene.shapes import HalfSpace, Sphere
@@ -47,10 +49,10 @@ def prepare(solver: Solver, backend: ModuleType) -> None:
     if (name, backend.name) in _PREPARED:
         return
     _PREPARED.add((name, backend.name))
-    log = jit.compile_log
+    log, helpers = jit.compile_log, _processes() - 1
     compiled, seconds = log.kernels, log.seconds
     words = "kernels for this machine; this happens once and takes about half a minute"
-    with announced(words, partial(_start_helpers, name)):
+    with announced(words, partial(_start_helpers, name, helpers)):
         _step_small_scene(name, backend)
     if log.kernels > compiled:
         spent = log.seconds - seconds
@@ -69,19 +71,22 @@ def _step_small_scene(solver: str, backend: str | ModuleType = "cpu") -> None:
     Simulation(scene.build(), options=options, solver=make_solver(solver), threads=1, backend=backend).step()
 
 
-def _start_helpers(solver: str) -> None:
-    """Let other processes compile the kernels that every scene with this solver needs; returns at once.
-
-    There are as many as cores are free to be used, `TUMBLE_COMPILERS` at most (1: none beside this process).
-    """
-    if fcntl is None or not sys.executable:
-        return
+def _processes() -> int:
+    """How many compile, this one among them: as many as there are cores for, `TUMBLE_COMPILERS` at most."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wanted = os.environ.get("TUMBLE_COMPILERS", "")
-    processes = min(cores, int(wanted) if wanted.isdecimal() else MOST)
-    if processes > 1:
+    wanted = os.environ.get("TUMBLE_COMPILERS", "") or str(MOST)
+    if not wanted.isdecimal() or int(wanted) < 1:
+        remedy = "1 compiles in this process alone; leave it out for up to four."
+        raise OptionsError(message("TUMBLE_COMPILERS", "must be a whole number >= 1", wanted, remedy))
+    return min(cores, int(wanted))
+
+
+def _start_helpers(solver: str, helpers: int) -> None:
+    """Let other processes compile the kernels that every scene with this solver needs; returns at once."""
+    able = fcntl is not None and sys.executable and not getattr(sys, "frozen", False)
+    if helpers > 0 and able and is_kept():
         with suppress(OSError):  # no memory, no processes left: then without help
-            _start("help", solver, os.getpid(), processes - 1, stdout=subprocess.DEVNULL)
+            _start("help", solver, os.getpid(), helpers, stdout=subprocess.DEVNULL)
 
 
 def _start(*words: str | int, **options: object) -> subprocess.Popen:
@@ -91,7 +96,7 @@ def _start(*words: str | int, **options: object) -> subprocess.Popen:
     if words[0] == "list":
         environment["NUMBA_DISABLE_JIT"] = "1"
     return subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import _{words[0]}; _{words[0]}(*{words[1:]!r})"],
+        [sys.executable, "-P", "-c", f"from {__name__} import _{words[0]}; _{words[0]}(*{words[1:]!r})"],
         env=environment,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
