@@ -141,8 +141,8 @@ class Lock:
             raise FileError(
                 message(str(path), "must be written by one run at a time", f"process {owner} at work", remedy)
             ) from cause
-        except OSError as cause:
-            if cause.errno in NO_LOCKS:
+        except BaseException as cause:
+            if isinstance(cause, OSError) and cause.errno in NO_LOCKS:
                 return handle
             os.close(handle)
             raise
@@ -153,10 +153,11 @@ class Lock:
         """Give the right back; again does nothing."""
         if self._handle < 0:
             return
+        handle, self._handle = self._handle, -1
         with contextlib.suppress(OSError):
-            self._path.unlink(missing_ok=True)
-        os.close(self._handle)
-        self._handle = -1
+            if _is_at(handle, self._path):  # somebody may have removed it, and another run have made its own
+                self._path.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _is_at(handle: int, path: Path) -> bool:

@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,9 @@ from tumble.cli import main
 from tumble.errors import FileError, OptionsError, TumbleError
 from tumble.observe.checkpoint import read_checkpoint
 from tumble.observe.description import changes, describe
-from tumble.sim import reports
+from tumble.observe.live import LiveFile
+from tumble.observe.writer import TrajectoryWriter
+from tumble.sim import reports, run, stepper
 
 SCENE = """
 gravity = [0, 0, -9.81]
@@ -454,6 +457,76 @@ def test_a_run_that_is_asked_writes_a_checkpoint_and_goes_on(folder):
     with tb.Trajectory("scene.h5") as run, tb.Trajectory("whole.h5") as whole:
         assert run.final_state_sha256 == whole.final_state_sha256 and run.steps.tolist() == whole.steps.tolist()
         assert np.array_equal(run.reports["natural_map"], whole.reports["natural_map"])
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, also where the tests run in the background."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("only the main thread is sent signals")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def is_whole(name="run.h5"):
+    """The final hash of a run in which no step lacks its report."""
+    balls().run(until=0.04, save=tb.Save(path="whole.h5", every=3, overwrite=True), progress=False)
+    with tb.Trajectory(name) as run, tb.Trajectory("whole.h5") as whole:
+        assert run.finished and run.final_state_sha256 == whole.final_state_sha256
+        assert run.reports["step"].tolist() == whole.reports["step"].tolist() == list(range(1, 21))
+
+
+@pytest.mark.parametrize("module, called", [(stepper, "apply_laws"), (TrajectoryWriter, "_size"), (run, "report_row")])
+@pytest.mark.parametrize("when", [5, 7])
+def test_ctrl_c_in_a_program_ends_a_run_between_steps(folder, monkeypatch, ctrl_c, module, called, when):
+    """In a step, within a frame and before a report; the same simulation goes on as if nothing had happened."""
+    real, calls = getattr(module, called), []
+
+    def interrupted(*given, **named):
+        calls.append(1)
+        if len(calls) == when:
+            ctrl_c()
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, called, interrupted)
+    sim, save = balls(), tb.Save(path="run.h5", every=3)
+    with pytest.raises(KeyboardInterrupt):
+        sim.run(until=0.04, save=save, progress=False)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with tb.Trajectory("run.h5") as part:
+        assert part.steps[-1] == sim.state.step == read_checkpoint("run.checkpoint.h5").state.step < 20
+    sim.run(until=0.04, save=save, progress=False)
+    is_whole()
+
+
+def test_ctrl_c_in_the_last_step_is_not_lost(folder, ctrl_c):
+    with pytest.raises(KeyboardInterrupt):
+        balls().run(
+            until=0.04, save=tb.Save(path="run.h5", every=3), progress=False, stop=lambda s: s.time > 0.039 and ctrl_c()
+        )
+    is_whole()
+
+
+@pytest.mark.parametrize("place, called", [(LiveFile, "make_room"), (run, "report_row")])
+def test_what_breaks_off_in_a_frame_or_before_a_report_is_not_gone_on_with(folder, monkeypatch, place, called):
+    """A second Ctrl-C, or an exception out of nowhere: frames would lack the reports of some steps."""
+    real, calls = getattr(place, called), []
+
+    def broken(*given):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(place, called, broken)
+    sim, save = balls(), tb.Save(path="run.h5", every=3, overwrite=True, checkpoint_every=2)
+    with pytest.raises(KeyboardInterrupt):
+        sim.run(until=0.04, save=save, progress=False)
+    with pytest.raises(FileError, match=r"must be whole to go on with .* resume=True"):
+        sim.run(until=0.04, save=save, progress=False)
+    sim.run(until=0.04, save=save, progress=False, resume=True)
+    is_whole()
 
 
 @pytest.mark.parametrize("delay", [0.1, 0.5])

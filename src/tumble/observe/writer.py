@@ -147,6 +147,11 @@ class TrajectoryWriter:
         return rows.view(np.float64).reshape(len(rows), len(self._row))
 
     @property
+    def is_open(self) -> bool:
+        """Whether frames can be appended."""
+        return bool(self._leave.alive)
+
+    @property
     def caught_up(self) -> bool:
         """Whether the file has its name: False before the first frame, and while frames are written again."""
         return self._live.published
@@ -169,17 +174,21 @@ class TrajectoryWriter:
         self._check_open()
         if state.step == self._last:
             return
-        self._last = state.step
-        columns = contact_columns(contacts) if self._contacts else {}
-        joint = {n: getattr(joints, n.removeprefix("joint_")) for n in JOINT_FIELDS if n in self._frames}
-        rows, self._rows = np.array(self._rows, self._row), []
-        self._uncommitted.append(rows)
-        if self._background is None:
-            self._write(state, columns, joint, rows)
-        else:
-            columns, joint = _copies(columns), _copies(joint)
-            state = state.copy()
-            self._background.do(lambda: self._write(state, columns, joint, rows))
+        try:
+            self._last = state.step
+            columns = contact_columns(contacts) if self._contacts else {}
+            joint = {n: getattr(joints, n.removeprefix("joint_")) for n in JOINT_FIELDS if n in self._frames}
+            rows, self._rows = np.array(self._rows, self._row), []
+            self._uncommitted.append(rows)
+            if self._background is None:
+                self._write(state, columns, joint, rows)
+            else:
+                columns, joint = _copies(columns), _copies(joint)
+                state = state.copy()
+                self._background.do(lambda: self._write(state, columns, joint, rows))
+        except BaseException:  # a frame that is half counted must not be gone on with
+            self._leave()
+            raise
 
     def _write(
         self, state: State, contacts: dict[str, np.ndarray], joint: dict[str, np.ndarray], rows: np.ndarray
@@ -277,7 +286,7 @@ class TrajectoryWriter:
 
     def close(self, finished: bool = True) -> None:
         """Let go of the file; `finished` tells the reader that the run came to its end."""
-        if not self._leave.alive:
+        if not self.is_open:
             return
         try:
             if self._background is not None:
@@ -297,7 +306,7 @@ class TrajectoryWriter:
         self.close(finished=kind is None)
 
     def _check_open(self) -> None:
-        if not self._leave.alive:
+        if not self.is_open:
             if self._background is not None:
                 self._background.wait()  # it tells why the file is closed: the disk was full
             remedy = "Use TrajectoryWriter.reopen."
