@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def check_place(path: Path) -> None:
         if path.exists() and not path.is_file():
             remedy = "Choose another name: devices, pipes and sockets are left alone."
             raise FileError(message(str(path), "must be a regular file", "another kind of file", remedy))
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "")  # it could be replaced all the same, but somebody protected it
     except FileError:
         raise
     except (OSError, ValueError) as cause:  # ValueError: a name with a zero byte
@@ -81,6 +84,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         sync(temporary)
+        if path.exists():
+            shutil.copymode(path, temporary)
         os.replace(temporary, path)
         sync(path.parent)
     except OSError as cause:

@@ -18,7 +18,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import tumble as tb
-from tests.signals import answer_signals
+from tests.children import answer_signals, without_privileges
 from tumble.cli import main
 from tumble.errors import FileError, OptionsError, TumbleError
 from tumble.observe.checkpoint import read_checkpoint
@@ -197,11 +197,32 @@ def test_two_runs_cannot_write_one_file(folder):
         assert run.finished and run.steps[-1] == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_one_line(folder, capsys):
-    (folder / "locked").mkdir(mode=0o500)
-    code, error = tumble(capsys, *RUN, "--out", "locked/run.h5")
-    assert code == 2 and "must be writable" in error and "Permission denied" in error
+PROTECTED = """
+from pathlib import Path
+from tumble.cli import main
+Path("closed").mkdir(mode=0o500)
+Path("away").mkdir(mode=0)
+Path("scene.h5").chmod(0o440)
+run = ["run", "scene.toml", "--threads", "1", "--quiet"]
+codes = [main([*run, "--out", "closed/run.h5"]), main([*run, "--resume"]), main([*run, "--overwrite"])]
+codes += [main([*run, "--out", "away/run.h5"]), main(["info", "away/scene.toml"]), main(["solve", "away/x.hdf5"])]
+assert codes == 6 * [2], codes
+"""
+
+
+def test_what_is_protected_is_one_line(folder):
+    """A folder that is read-only or closed, and a run that somebody protected: it could be replaced, but must not."""
+    assert main([*RUN]) == 0
+    command = [sys.executable, "-c", PROTECTED]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, preexec_fn=without_privileges)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 0 and len(lines) == 6, done.stderr
+    assert all(line.startswith("tumble: error: ") and "Permission denied" in line for line in lines), done.stderr
+    assert "scene.h5: must be writable" in lines[1] and "scene.h5: must be writable" in lines[2]
+    (folder / "scene.h5").chmod(0o640)
+    (folder / "scene.checkpoint.h5").chmod(0o600)
+    assert main([*RUN, "--resume", "--until", "0.06"]) == 0
+    assert [(folder / n).stat().st_mode & 0o777 for n in ("scene.h5", "scene.checkpoint.h5")] == [0o640, 0o600]
 
 
 def test_files_that_may_not_be_read_are_not_called_damaged(folder, monkeypatch):

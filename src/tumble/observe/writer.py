@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import stat
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -352,6 +353,7 @@ def _copies(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def _copy(source: Path, target: Path) -> None:
     """A copy by the system, which shares the blocks where the file system can."""
     with source.open("rb") as old, target.open("wb") as new:
+        os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(old.fileno()).st_mode))
         while True:
             try:
                 if not os.copy_file_range(old.fileno(), new.fileno(), BLOCK):
