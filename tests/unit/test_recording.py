@@ -178,6 +178,45 @@ def test_a_file_taken_away_in_mid_run_is_noticed(folder):
         balls().run(until=0.04, save=save, progress=False, stop=remove)
 
 
+def cut(path):
+    os.truncate(path, 5000)
+
+
+def write_over(path):
+    other = path.with_name("other.h5")
+    balls().run(until=0.01, save=tb.Save(path=other, overwrite=True), progress=False)
+    path.write_bytes(other.read_bytes())  # as `cp` does: the file keeps its number
+
+
+def write_into(path):
+    program = f"import h5py; h5py.File({str(path)!r}, 'r+').attrs['note'] = 'mine'"
+    environment = os.environ | {"HDF5_USE_FILE_LOCKING": "FALSE"}  # as where the file system has no locks
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+@pytest.mark.parametrize("spoil", [cut, write_over, write_into])
+@pytest.mark.parametrize("every", [2, 1000])
+def test_a_file_that_is_written_by_others_in_mid_run_is_noticed(folder, spoil, every):
+    """It ended with success, and left a file that nobody could read."""
+
+    def spoiled(sim):
+        if sim.state.step == 7:
+            spoil(folder / "run.h5")
+        return False
+
+    sim, save = balls(), tb.Save(path="run.h5", every=every)
+    with pytest.raises(
+        FileError, match=r"run\.h5: must stay as it is while a run writes it \(got one that was cut or w"
+    ):
+        sim.run(until=0.04, save=save, progress=False, stop=spoiled)
+    assert not (folder / ".run.h5.lock").exists()
+    sim, save = balls(), tb.Save(path="twice.h5", every=every)
+    sim.run(until=0.02, save=save, progress=False)
+    spoil(folder / "twice.h5")
+    with pytest.raises(FileError, match="must stay as it is"):
+        sim.run(until=0.04, save=save, progress=False)
+
+
 def test_two_runs_cannot_write_one_file(folder):
     def second(sim):
         with pytest.raises(FileError, match="one run at a time"):

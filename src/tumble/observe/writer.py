@@ -115,7 +115,7 @@ class TrajectoryWriter:
         self._all = len(self._recorded) == model.body_count
         self._rows: list[tuple[float, ...]] = []
         self._uncommitted: deque[np.ndarray] = deque()
-        self._live.start()
+        self._live.start(str(file.attrs.get("run_id", "")))
         if self._count and self._count >= least:
             self._live.publish(self.path)
         self._background = Background() if background else None
@@ -203,6 +203,7 @@ class TrajectoryWriter:
             "state_sha256": state.sha256().encode(),
             "presence": state.presence,
         }
+        self._check_intact()
         with self._guard():
             self._live.make_room(self._size(len(rows), len(contacts.get("gap", ()))))
             if self._contacts:
@@ -257,6 +258,13 @@ class TrajectoryWriter:
             got = "another file in its place" if self.path.exists() else "no file of that name"
             remedy = "Somebody removed or replaced it; start the run again and leave its file alone."
             raise FileError(message(str(self.path), "must stay where it is while a run writes it", got, remedy))
+        self._check_intact()
+
+    def _check_intact(self) -> None:
+        """Refuse to write on where somebody else has cut the file or written into it."""
+        if not self._live.is_intact:
+            got, remedy = "one that was cut or written over", "Start the run again and leave its file alone."
+            raise FileError(message(str(self.path), "must stay as it is while a run writes it", got, remedy))
 
     def mark(self, finished: bool) -> None:
         """Tell readers whether the run came to its end."""
@@ -279,6 +287,11 @@ class TrajectoryWriter:
         if not self._live.h5 or not self._live.is_at(self.path):
             return False
         self._lock.acquire()
+        try:
+            self._check_intact()
+        except FileError:
+            self.leave()
+            raise
         return self._live.is_at(self.path)
 
     def leave(self) -> None:
