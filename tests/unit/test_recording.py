@@ -596,7 +596,7 @@ def test_an_interrupt_while_loading_is_one_line(folder, delay):
     time.sleep(delay)
     child.send_signal(signal.SIGINT)
     errors = child.communicate(timeout=60)[1]
-    if child.returncode == -signal.SIGINT:
+    if child.returncode == -signal.SIGINT or "init_import_site" in errors:
         pytest.skip("the interpreter itself was still starting")
     assert child.returncode == 130 and errors.startswith("tumble: interrupted") and errors.count("\n") == 1
 
