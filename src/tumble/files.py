@@ -136,8 +136,9 @@ class Lock:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, self._path):
-                os.ftruncate(handle, 0)
-                os.write(handle, str(os.getpid()).encode())
+                with contextlib.suppress(OSError):  # a full disk is met where it matters, and the lock removed then
+                    os.ftruncate(handle, 0)
+                    os.write(handle, str(os.getpid()).encode())
                 return handle
         except BlockingIOError as cause:
             owner = os.pread(handle, 20, 0).decode(errors="replace") or "another"

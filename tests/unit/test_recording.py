@@ -93,6 +93,9 @@ def test_a_run_that_is_there_is_not_replaced_in_silence(folder, capsys):
     assert tumble(capsys, *RUN, "--overwrite", "--until", "0.02")[0] == 0
     with tb.Trajectory("scene.h5") as run:
         assert run.steps[-1] == 10
+    (folder / "scene.h5").unlink()
+    code, error = tumble(capsys, *RUN)  # its checkpoint alone is nothing to go on with
+    assert code == 2 and "scene.checkpoint.h5: must be a new file" in error and "--resume" not in error
 
 
 @pytest.mark.parametrize("name", ["scene.toml", "notes.h5", "other.h5", "/dev/null"])

@@ -194,7 +194,7 @@ def _check_new(save: Save) -> None:
             raise FileError(message(str(path), f"must be a new file or a {kind}", "another file", remedy))
         if not save.overwrite:
             what = "a run" if path == save.path else "the checkpoint of a run"
-            remedy = f"{ANEW[:-1]}, or go on with it with --resume (resume=True)."
+            remedy = f"{ANEW[:-1]}, or go on with it with --resume (resume=True)." if save.path.exists() else ANEW
             raise FileError(message(str(path), "must be a new file", f"{what} that is there", remedy))
         if save.label and not run_id.startswith(save.label + "-"):
             remedy = "Move it away or choose another place."
