@@ -58,7 +58,7 @@ def natural_map(matrix, bias, gamma, mu, law, dim=3, weighted=True):
 
 
 def certificate(matrix, bias, gamma, mu, law, dim=3, rounding=0.0):
-    """gap and the largest shift of the normal velocity, from their definitions; rounding: error that the gap may have."""
+    """gap and the largest shift of the normal velocity, from their definitions. rounding: what the gap may err by."""
     u = (matrix @ gamma + bias).reshape(-1, dim)
     g = gamma.reshape(-1, dim)
     s = mu * np.linalg.norm(u[:, 1:], axis=1)
