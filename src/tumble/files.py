@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def check_place(path: Path) -> None:
         if path.exists() and not path.is_file():
             remedy = "Choose another name: devices, pipes and sockets are left alone."
             raise FileError(message(str(path), "must be a regular file", "another kind of file", remedy))
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "")  # it could be replaced all the same, but somebody protected it
     except FileError:
         raise
     except (OSError, ValueError) as cause:  # ValueError: a name with a zero byte
@@ -81,6 +84,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         sync(temporary)
+        if path.exists():
+            shutil.copymode(path, temporary)
         os.replace(temporary, path)
         sync(path.parent)
     except OSError as cause:
@@ -131,8 +136,9 @@ class Lock:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, self._path):
-                os.ftruncate(handle, 0)
-                os.write(handle, str(os.getpid()).encode())
+                with contextlib.suppress(OSError):  # a full disk is met where it matters, and the lock removed then
+                    os.ftruncate(handle, 0)
+                    os.write(handle, str(os.getpid()).encode())
                 return handle
         except BlockingIOError as cause:
             owner = os.pread(handle, 20, 0).decode(errors="replace") or "another"
@@ -141,8 +147,8 @@ class Lock:
             raise FileError(
                 message(str(path), "must be written by one run at a time", f"process {owner} at work", remedy)
             ) from cause
-        except OSError as cause:
-            if cause.errno in NO_LOCKS:
+        except BaseException as cause:
+            if isinstance(cause, OSError) and cause.errno in NO_LOCKS:
                 return handle
             os.close(handle)
             raise
@@ -153,10 +159,11 @@ class Lock:
         """Give the right back; again does nothing."""
         if self._handle < 0:
             return
+        handle, self._handle = self._handle, -1
         with contextlib.suppress(OSError):
-            self._path.unlink(missing_ok=True)
-        os.close(self._handle)
-        self._handle = -1
+            if _is_at(handle, self._path):  # somebody may have removed it, and another run have made its own
+                self._path.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _is_at(handle: int, path: Path) -> bool:

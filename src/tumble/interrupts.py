@@ -3,7 +3,7 @@
 SIGINT (Ctrl-C), SIGTERM and SIGHUP end a command with one line and exit code 128 plus the signal's number. While a run
 steps they wait for the end of the step, so that its last frame and checkpoint can be written; a second one does not
 wait. SIGUSR1 asks a run for a checkpoint and lets it go on. Only commands listen: a program that uses the library keeps
-its own handlers.
+its own handlers. Where it has none, Ctrl-C waits for the end of a step, too, and is a KeyboardInterrupt then.
 """
 
 from __future__ import annotations
@@ -87,13 +87,20 @@ def listen() -> None:
 
 @contextmanager
 def deferred() -> Iterator[Asked]:
-    """Signals are noted in what this gives, for the block to obey."""
+    """Signals are noted in what this gives, for the block to obey; Ctrl-C also in programs without a handler of their
+    own, or it would come in the middle of a frame."""
     global _asked
     before, _asked = _asked, Asked()
+    with suppress(ValueError):  # not in the main thread
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _note)
     try:
         yield _asked
     finally:
         _asked = before
+        with suppress(ValueError):
+            if before is None and signal.getsignal(signal.SIGINT) is _note:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -107,6 +114,13 @@ def saying(words: Callable[[], str]) -> Iterator[None]:
         raise Interrupted(words(), getattr(stop, "exit_code", 128 + signal.SIGINT)) from None
     finally:
         _words = before
+
+
+def _note(number: int, frame: Any) -> None:
+    """In place of Python's own handler of Ctrl-C."""
+    if _asked is None or _asked.stop is not None:
+        signal.default_int_handler(number, frame)
+    _asked.stop = number
 
 
 def _handle(number: int, _: Any) -> None:

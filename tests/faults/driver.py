@@ -203,13 +203,14 @@ def kills(folder, scenario, stride):
     expect(in_child((*NEW, "--until", "0.03"))[0] == 0, "count")
     fresh = len(calls())
     fresh_folder(work)
-    arguments, _ = SCENARIOS[scenario](fresh)
+    arguments, before = SCENARIOS[scenario](fresh)
+    shutil.copytree(work, folder / "prepared")
     expect(in_child(arguments)[0] == 0, "undisturbed", scenario)
     names, bad = calls(), []
     points = [k for k, name in enumerate(names) if name != "pwrite" or k % stride == 0]
     for k in points:
         fresh_folder(work)
-        arguments, before = SCENARIOS[scenario](fresh)
+        shutil.copytree(folder / "prepared", work, dirs_exist_ok=True)
         code, reported, errors = in_child(arguments, kill=k + 1)
         try:
             expect(code == -signal.SIGKILL, "not killed", code, errors)

@@ -99,7 +99,7 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("write, more", [(4, ()), (5, ()), (6, ()), (60, ()), (60, ("--background",))])
+@pytest.mark.parametrize("write, more", [(1, ()), (4, ()), (5, ()), (6, ()), (60, ()), (60, ("--background",))])
 def test_a_full_disk_is_one_line_to_the_very_end_of_the_process(shim, compiled, tmp_path, write, more):
     """HDF5 wrote tracebacks, and ended the process with a segmentation fault, when it could not close its files. With a
     thread that writes, the file that it had closed was told instead."""
@@ -109,6 +109,7 @@ def test_a_full_disk_is_one_line_to_the_very_end_of_the_process(shim, compiled, 
     done = subprocess.run([*command, *more], text=True, capture_output=True, env=environment, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("tumble: error: ") and done.stderr.count("\n") == 1 and "No space" in done.stderr
+    assert not list(tmp_path.glob(".*")), "a lock or half a file was left"
 
 
 def driver_scene():

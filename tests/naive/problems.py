@@ -57,8 +57,8 @@ def natural_map(matrix, bias, gamma, mu, law, dim=3, weighted=True):
     return top / max(np.linalg.norm(r / w), np.linalg.norm(w * g), np.linalg.norm(u / w))
 
 
-def certificate(matrix, bias, gamma, mu, law, dim=3):
-    """gap and the largest shift of the normal velocity, from their definitions."""
+def certificate(matrix, bias, gamma, mu, law, dim=3, rounding=0.0):
+    """gap and the largest shift of the normal velocity, from their definitions. rounding: what the gap may err by."""
     u = (matrix @ gamma + bias).reshape(-1, dim)
     g = gamma.reshape(-1, dim)
     s = mu * np.linalg.norm(u[:, 1:], axis=1)
@@ -70,7 +70,7 @@ def certificate(matrix, bias, gamma, mu, law, dim=3):
     tops = [
         np.linalg.eigvalsh(matrix[dim * i + 1 : dim * i + dim, dim * i + 1 : dim * i + dim])[-1] for i in range(len(mu))
     ]
-    return gap, delta, delta + mu * np.sqrt(tops) * np.sqrt(max(gap, 0.0))
+    return gap, delta, delta + mu * np.sqrt(tops) * np.sqrt(max(gap + rounding, 0.0))
 
 
 def solve_ccp(matrix, bias, mu, dim=3):

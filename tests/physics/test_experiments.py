@@ -9,7 +9,15 @@ import pytest
 import tumble as tb
 from tumble.errors import ExperimentError
 from tumble.experiments import EXPERIMENTS, describe, run_experiment
-from tumble.experiments.base import ObservedSimulation, by_step_size, lasting, overlap_metrics, overlap_ratio
+from tumble.experiments.base import (
+    MARK,
+    ObservedSimulation,
+    by_step_size,
+    claim,
+    lasting,
+    overlap_metrics,
+    overlap_ratio,
+)
 from tumble.sim.run import NotConvergedError
 
 STEPS = (0.0025, 0.01)
@@ -275,3 +283,6 @@ def test_results_replace_results_and_nothing_else(tmp_path):
     with pytest.raises(ExperimentError, match=r"results of ball-roll \(got those of ball-2d"):
         run_experiment("ball-roll", out=tmp_path / "own", quick=True, progress=False)
     assert (tmp_path / "own" / "metrics.json").read_bytes() == kept
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / MARK).touch()  # what a full disk leaves of a first try
+    claim(tmp_path / "cut", "ball-2d")

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import tumble as tb
-from tests.signals import answer_signals
+from tests.children import answer_signals
 from tumble.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

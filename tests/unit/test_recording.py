@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -17,12 +18,14 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import tumble as tb
-from tests.signals import answer_signals
+from tests.children import answer_signals, without_privileges
 from tumble.cli import main
 from tumble.errors import FileError, OptionsError, TumbleError
 from tumble.observe.checkpoint import read_checkpoint
 from tumble.observe.description import changes, describe
-from tumble.sim import reports
+from tumble.observe.live import LiveFile
+from tumble.observe.writer import TrajectoryWriter
+from tumble.sim import reports, run, stepper
 
 SCENE = """
 gravity = [0, 0, -9.81]
@@ -90,6 +93,9 @@ def test_a_run_that_is_there_is_not_replaced_in_silence(folder, capsys):
     assert tumble(capsys, *RUN, "--overwrite", "--until", "0.02")[0] == 0
     with tb.Trajectory("scene.h5") as run:
         assert run.steps[-1] == 10
+    (folder / "scene.h5").unlink()
+    code, error = tumble(capsys, *RUN)  # its checkpoint alone is nothing to go on with
+    assert code == 2 and "scene.checkpoint.h5: must be a new file" in error and "--resume" not in error
 
 
 @pytest.mark.parametrize("name", ["scene.toml", "notes.h5", "other.h5", "/dev/null"])
@@ -175,6 +181,45 @@ def test_a_file_taken_away_in_mid_run_is_noticed(folder):
         balls().run(until=0.04, save=save, progress=False, stop=remove)
 
 
+def cut(path):
+    os.truncate(path, 5000)
+
+
+def write_over(path):
+    other = path.with_name("other.h5")
+    balls().run(until=0.01, save=tb.Save(path=other, overwrite=True), progress=False)
+    path.write_bytes(other.read_bytes())  # as `cp` does: the file keeps its number
+
+
+def write_into(path):
+    program = f"import h5py; h5py.File({str(path)!r}, 'r+').attrs['note'] = 'mine'"
+    environment = os.environ | {"HDF5_USE_FILE_LOCKING": "FALSE"}  # as where the file system has no locks
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+@pytest.mark.parametrize("spoil", [cut, write_over, write_into])
+@pytest.mark.parametrize("every", [2, 1000])
+def test_a_file_that_is_written_by_others_in_mid_run_is_noticed(folder, spoil, every):
+    """It ended with success, and left a file that nobody could read."""
+
+    def spoiled(sim):
+        if sim.state.step == 7:
+            spoil(folder / "run.h5")
+        return False
+
+    sim, save = balls(), tb.Save(path="run.h5", every=every)
+    with pytest.raises(
+        FileError, match=r"run\.h5: must stay as it is while a run writes it \(got one that was cut or w"
+    ):
+        sim.run(until=0.04, save=save, progress=False, stop=spoiled)
+    assert not (folder / ".run.h5.lock").exists()
+    sim, save = balls(), tb.Save(path="twice.h5", every=every)
+    sim.run(until=0.02, save=save, progress=False)
+    spoil(folder / "twice.h5")
+    with pytest.raises(FileError, match="must stay as it is"):
+        sim.run(until=0.04, save=save, progress=False)
+
+
 def test_two_runs_cannot_write_one_file(folder):
     def second(sim):
         with pytest.raises(FileError, match="one run at a time"):
@@ -194,11 +239,32 @@ def test_two_runs_cannot_write_one_file(folder):
         assert run.finished and run.steps[-1] == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_one_line(folder, capsys):
-    (folder / "locked").mkdir(mode=0o500)
-    code, error = tumble(capsys, *RUN, "--out", "locked/run.h5")
-    assert code == 2 and "must be writable" in error and "Permission denied" in error
+PROTECTED = """
+from pathlib import Path
+from tumble.cli import main
+Path("closed").mkdir(mode=0o500)
+Path("away").mkdir(mode=0)
+Path("scene.h5").chmod(0o440)
+run = ["run", "scene.toml", "--threads", "1", "--quiet"]
+codes = [main([*run, "--out", "closed/run.h5"]), main([*run, "--resume"]), main([*run, "--overwrite"])]
+codes += [main([*run, "--out", "away/run.h5"]), main(["info", "away/scene.toml"]), main(["solve", "away/x.hdf5"])]
+assert codes == 6 * [2], codes
+"""
+
+
+def test_what_is_protected_is_one_line(folder):
+    """A folder that is read-only or closed, and a run that somebody protected: it could be replaced, but must not."""
+    assert main([*RUN]) == 0
+    command = [sys.executable, "-c", PROTECTED]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, preexec_fn=without_privileges)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 0 and len(lines) == 6, done.stderr
+    assert all(line.startswith("tumble: error: ") and "Permission denied" in line for line in lines), done.stderr
+    assert "scene.h5: must be writable" in lines[1] and "scene.h5: must be writable" in lines[2]
+    (folder / "scene.h5").chmod(0o640)
+    (folder / "scene.checkpoint.h5").chmod(0o600)
+    assert main([*RUN, "--resume", "--until", "0.06"]) == 0
+    assert [(folder / n).stat().st_mode & 0o777 for n in ("scene.h5", "scene.checkpoint.h5")] == [0o640, 0o600]
 
 
 def test_files_that_may_not_be_read_are_not_called_damaged(folder, monkeypatch):
@@ -456,6 +522,76 @@ def test_a_run_that_is_asked_writes_a_checkpoint_and_goes_on(folder):
         assert np.array_equal(run.reports["natural_map"], whole.reports["natural_map"])
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, also where the tests run in the background."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("only the main thread is sent signals")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def is_whole(name="run.h5"):
+    """The final hash of a run in which no step lacks its report."""
+    balls().run(until=0.04, save=tb.Save(path="whole.h5", every=3, overwrite=True), progress=False)
+    with tb.Trajectory(name) as run, tb.Trajectory("whole.h5") as whole:
+        assert run.finished and run.final_state_sha256 == whole.final_state_sha256
+        assert run.reports["step"].tolist() == whole.reports["step"].tolist() == list(range(1, 21))
+
+
+@pytest.mark.parametrize("module, called", [(stepper, "apply_laws"), (TrajectoryWriter, "_size"), (run, "report_row")])
+@pytest.mark.parametrize("when", [5, 7])
+def test_ctrl_c_in_a_program_ends_a_run_between_steps(folder, monkeypatch, ctrl_c, module, called, when):
+    """In a step, within a frame and before a report; the same simulation goes on as if nothing had happened."""
+    real, calls = getattr(module, called), []
+
+    def interrupted(*given, **named):
+        calls.append(1)
+        if len(calls) == when:
+            ctrl_c()
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, called, interrupted)
+    sim, save = balls(), tb.Save(path="run.h5", every=3)
+    with pytest.raises(KeyboardInterrupt):
+        sim.run(until=0.04, save=save, progress=False)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with tb.Trajectory("run.h5") as part:
+        assert part.steps[-1] == sim.state.step == read_checkpoint("run.checkpoint.h5").state.step < 20
+    sim.run(until=0.04, save=save, progress=False)
+    is_whole()
+
+
+def test_ctrl_c_in_the_last_step_is_not_lost(folder, ctrl_c):
+    with pytest.raises(KeyboardInterrupt):
+        balls().run(
+            until=0.04, save=tb.Save(path="run.h5", every=3), progress=False, stop=lambda s: s.time > 0.039 and ctrl_c()
+        )
+    is_whole()
+
+
+@pytest.mark.parametrize("place, called", [(LiveFile, "make_room"), (run, "report_row")])
+def test_what_breaks_off_in_a_frame_or_before_a_report_is_not_gone_on_with(folder, monkeypatch, place, called):
+    """A second Ctrl-C, or an exception out of nowhere: frames would lack the reports of some steps."""
+    real, calls = getattr(place, called), []
+
+    def broken(*given):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(place, called, broken)
+    sim, save = balls(), tb.Save(path="run.h5", every=3, overwrite=True, checkpoint_every=2)
+    with pytest.raises(KeyboardInterrupt):
+        sim.run(until=0.04, save=save, progress=False)
+    with pytest.raises(FileError, match=r"must be whole to go on with .* resume=True"):
+        sim.run(until=0.04, save=save, progress=False)
+    sim.run(until=0.04, save=save, progress=False, resume=True)
+    is_whole()
+
+
 @pytest.mark.parametrize("delay", [0.1, 0.5])
 def test_an_interrupt_while_loading_is_one_line(folder, delay):
     command = [sys.executable, "-m", "tumble", *RUN, "--until", "1000"]
@@ -463,7 +599,7 @@ def test_an_interrupt_while_loading_is_one_line(folder, delay):
     time.sleep(delay)
     child.send_signal(signal.SIGINT)
     errors = child.communicate(timeout=60)[1]
-    if child.returncode == -signal.SIGINT:
+    if child.returncode == -signal.SIGINT or "init_import_site" in errors:
         pytest.skip("the interpreter itself was still starting")
     assert child.returncode == 130 and errors.startswith("tumble: interrupted") and errors.count("\n") == 1
 

@@ -57,8 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tumble: interrupted{stop}", file=sys.stderr)
         return stop.exit_code
     except OSError as cause:
-        if cause.errno is None or cause.filename is not None:  # of a file; those are told where they are met
+        if cause.errno is None:
             raise
+        if cause.filename is not None:
+            reason, remedy = os.strerror(cause.errno), "Check its name and its permissions, and those of its folder."
+            return _fail(message(os.fsdecode(cause.filename), "must be within reach", reason, remedy), BAD_INPUT)
         _give_up_output()
         remedy = "Check where it goes; the files of a run are not at fault."
         return _fail(message("output", "must be writable", cause.strerror, remedy), BAD_INPUT)

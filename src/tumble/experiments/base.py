@@ -149,7 +149,8 @@ def claim(folder: Path, name: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         owner = mark.read_text(encoding="utf-8", errors="replace").rpartition("-")[0] if mark.is_file() else ""
-        if any(folder.iterdir()) and owner != name:
+        others = any(file.name != MARK for file in folder.iterdir())  # on a full disk the mark may be empty, and alone
+        if others and owner != name:
             got = f"those of {owner[:60]}" if owner else "other files"
             remedy = "Its files could be replaced; choose another folder with --out, or empty this one."
             raise ExperimentError(message(str(folder), f"must be empty or hold results of {name}", got, remedy))

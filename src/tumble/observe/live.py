@@ -43,6 +43,9 @@ class LiveFile:
         import h5py
 
         self._temporary: Path | None = temporary
+        self._size = 0
+        """Length that the file was given"""
+        self._mark, self._mark_at = b"", 0
         # The log driver (which logs nothing) writes like the usual one, but HDF5 shares a file only between handles of
         # one driver: a program that reads its own run is kept apart from the writer, whose superblock it would write.
         access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
@@ -57,12 +60,17 @@ class LiveFile:
             raise FileError(
                 message(str(temporary), "must have a superblock of version 3", f"version {head[8]}", remedy)
             )
+        self._head = head
 
-    def start(self) -> None:
-        """From here on no dataset can be made, and every write leaves a file that can be read."""
+    def start(self, mark: str = "") -> None:
+        """From here on no dataset can be made, and every write leaves a file that can be read.
+
+        mark: a text in the file that no other file has."""
         try:
             self.h5.swmr_mode = True
             self._set_end(self._used)
+            self._mark_at = os.pread(self._handle, HEAD, 0).find(mark.encode())
+            self._mark = mark.encode() if self._mark_at > 0 else b""
         except BaseException:
             self.leave()
             raise
@@ -79,6 +87,7 @@ class LiveFile:
         if needed > self._end:
             _reserve(self._handle, self._end, needed + SPARE - self._end)
             self._set_end(needed + SPARE)
+            self._size = self._end
 
     def _set_end(self, end: int) -> None:
         """Write a superblock that says where the file ends, and that nobody writes it."""
@@ -87,7 +96,15 @@ class LiveFile:
         head[END] = struct.pack("<Q", end)
         head[CHECKSUM] = struct.pack("<I", lookup3(bytes(head[:44])))
         os.pwrite(self._handle, head, 0)
-        self._end = end
+        self._end, self._head = end, bytes(head)
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the file is as long as it was made, with our superblock and mark: nobody else cut it or wrote into
+        it."""
+        if os.fstat(self._handle).st_size < self._size or os.pread(self._handle, SIZE, 0) != self._head:
+            return False
+        return os.pread(self._handle, len(self._mark), self._mark_at) == self._mark
 
     def sync(self) -> None:
         """Wait until all is on the disk."""
@@ -116,7 +133,8 @@ class LiveFile:
         """Let go of the file as it stands; a file without a name is removed. Again does nothing."""
         if not self.h5:
             return
-        self.trim()
+        if self.is_intact:
+            self.trim()
         with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else _memory() as nowhere:
             nowhere.write(os.pread(self._handle, HEAD, 0))
             nowhere.flush()
@@ -131,6 +149,7 @@ class LiveFile:
         end = min(self._used, os.fstat(self._handle).st_size)
         with suppress(OSError):
             self._set_end(end)
+            self._size = end
             os.ftruncate(self._handle, end)
 
 

@@ -36,6 +36,8 @@ from .layout import (
 
 __all__ = ["StoredModel", "Trajectory"]
 
+TRIES = 5
+"""To open a file that changes meanwhile."""
 DAMAGED = "The file is damaged or of another kind; run the scene again."
 
 
@@ -44,13 +46,18 @@ class Trajectory:
 
     def __init__(self, path: str | Path) -> None:
         self.path = checks.file_name("Trajectory.path", path, "run.h5")
-        self._file = open_readable(self.path)
-        try:
-            with self.reading():
-                self._load()
-        except BaseException:
-            self._file.close()
-            raise
+        for tries in range(TRIES, 0, -1):
+            stamp = _stamp(self.path)
+            self._file = open_readable(self.path)
+            try:
+                with self.reading():
+                    self._load()
+                return
+            except BaseException as cause:
+                self._file.close()
+                # What was opened ends where the file did: a writer may have gone far beyond it since.
+                if tries == 1 or not isinstance(cause, FileError) or _stamp(self.path) == stamp:
+                    raise
 
     def _load(self) -> None:
         file = self._file
@@ -74,6 +81,8 @@ class Trajectory:
                     "Read it with the tumble that wrote it, or run the scene again.",
                 )
             )
+        # Before the header of anything that grows: HDF5 remembers those, and a writer may be at work.
+        self.frames = int(file["committed"][0])
         self.fields: tuple[str, ...] = tuple(map(str, json.loads(attributes.pop("fields"))))
         old_columns = json.loads(attributes.pop("report_columns", "[]"))
         self._columns = tuple(old_columns if self.version == 2 else self._step_columns())
@@ -82,7 +91,6 @@ class Trajectory:
         self._parts = int(attributes.pop("parts", 1)), attributes.pop("part", 0)
         del attributes["format"]
         self.attributes = attributes
-        self.frames = int(file["committed"][0])
         self.finished = bool(file["finished"][0])
         self.model = read_model(file["model"])
         n = len(self.model.body_kind)
@@ -316,6 +324,15 @@ class Trajectory:
             raise FileError(
                 message(str(self.path), "must be a whole trajectory", f"{type(cause).__name__}: {cause}", DAMAGED)
             ) from cause
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes where a file is written or replaced; nothing of one that is not there, which is told later."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _expect(right: bool, wanted: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import stat
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,7 +115,7 @@ class TrajectoryWriter:
         self._all = len(self._recorded) == model.body_count
         self._rows: list[tuple[float, ...]] = []
         self._uncommitted: deque[np.ndarray] = deque()
-        self._live.start()
+        self._live.start(str(file.attrs.get("run_id", "")))
         if self._count and self._count >= least:
             self._live.publish(self.path)
         self._background = Background() if background else None
@@ -147,6 +148,11 @@ class TrajectoryWriter:
         return rows.view(np.float64).reshape(len(rows), len(self._row))
 
     @property
+    def is_open(self) -> bool:
+        """Whether frames can be appended."""
+        return bool(self._leave.alive)
+
+    @property
     def caught_up(self) -> bool:
         """Whether the file has its name: False before the first frame, and while frames are written again."""
         return self._live.published
@@ -169,17 +175,21 @@ class TrajectoryWriter:
         self._check_open()
         if state.step == self._last:
             return
-        self._last = state.step
-        columns = contact_columns(contacts) if self._contacts else {}
-        joint = {n: getattr(joints, n.removeprefix("joint_")) for n in JOINT_FIELDS if n in self._frames}
-        rows, self._rows = np.array(self._rows, self._row), []
-        self._uncommitted.append(rows)
-        if self._background is None:
-            self._write(state, columns, joint, rows)
-        else:
-            columns, joint = _copies(columns), _copies(joint)
-            state = state.copy()
-            self._background.do(lambda: self._write(state, columns, joint, rows))
+        try:
+            self._last = state.step
+            columns = contact_columns(contacts) if self._contacts else {}
+            joint = {n: getattr(joints, n.removeprefix("joint_")) for n in JOINT_FIELDS if n in self._frames}
+            rows, self._rows = np.array(self._rows, self._row), []
+            self._uncommitted.append(rows)
+            if self._background is None:
+                self._write(state, columns, joint, rows)
+            else:
+                columns, joint = _copies(columns), _copies(joint)
+                state = state.copy()
+                self._background.do(lambda: self._write(state, columns, joint, rows))
+        except BaseException:  # a frame that is half counted must not be gone on with
+            self._leave()
+            raise
 
     def _write(
         self, state: State, contacts: dict[str, np.ndarray], joint: dict[str, np.ndarray], rows: np.ndarray
@@ -193,6 +203,7 @@ class TrajectoryWriter:
             "state_sha256": state.sha256().encode(),
             "presence": state.presence,
         }
+        self._check_intact()
         with self._guard():
             self._live.make_room(self._size(len(rows), len(contacts.get("gap", ()))))
             if self._contacts:
@@ -247,6 +258,13 @@ class TrajectoryWriter:
             got = "another file in its place" if self.path.exists() else "no file of that name"
             remedy = "Somebody removed or replaced it; start the run again and leave its file alone."
             raise FileError(message(str(self.path), "must stay where it is while a run writes it", got, remedy))
+        self._check_intact()
+
+    def _check_intact(self) -> None:
+        """Refuse to write on where somebody else has cut the file or written into it."""
+        if not self._live.is_intact:
+            got, remedy = "one that was cut or written over", "Start the run again and leave its file alone."
+            raise FileError(message(str(self.path), "must stay as it is while a run writes it", got, remedy))
 
     def mark(self, finished: bool) -> None:
         """Tell readers whether the run came to its end."""
@@ -269,6 +287,11 @@ class TrajectoryWriter:
         if not self._live.h5 or not self._live.is_at(self.path):
             return False
         self._lock.acquire()
+        try:
+            self._check_intact()
+        except FileError:
+            self.leave()
+            raise
         return self._live.is_at(self.path)
 
     def leave(self) -> None:
@@ -277,7 +300,7 @@ class TrajectoryWriter:
 
     def close(self, finished: bool = True) -> None:
         """Let go of the file; `finished` tells the reader that the run came to its end."""
-        if not self._leave.alive:
+        if not self.is_open:
             return
         try:
             if self._background is not None:
@@ -297,7 +320,7 @@ class TrajectoryWriter:
         self.close(finished=kind is None)
 
     def _check_open(self) -> None:
-        if not self._leave.alive:
+        if not self.is_open:
             if self._background is not None:
                 self._background.wait()  # it tells why the file is closed: the disk was full
             remedy = "Use TrajectoryWriter.reopen."
@@ -343,6 +366,7 @@ def _copies(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def _copy(source: Path, target: Path) -> None:
     """A copy by the system, which shares the blocks where the file system can."""
     with source.open("rb") as old, target.open("wb") as new:
+        os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(old.fileno()).st_mode))
         while True:
             try:
                 if not os.copy_file_range(old.fileno(), new.fileno(), BLOCK):

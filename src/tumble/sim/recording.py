@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import FileError, OptionsError, message
-from ..files import Lock, check_place, check_readable
+from ..files import Lock, check_place, check_readable, is_file
 from ..observe import checkpoint as checkpoints
 from ..observe import layout
 from ..observe.description import Change, Description, changes, to_text
@@ -42,6 +42,21 @@ class Recording:
         self._checkpoint = save.checkpoint_path.resolve()  # the program may go to another folder
         self._since = 0
         """Frames since the last checkpoint"""
+        self._told = -1
+        """Step up to which there are reports"""
+
+    def begins(self, sim: Simulation) -> None:
+        """Reports follow from here on."""
+        self._told = sim.state.step
+
+    def report(self, sim: Simulation, row: Sequence[float]) -> None:
+        """Record the numbers of a step."""
+        self.writer.append_report(row)
+        self._told = sim.state.step
+
+    def is_told(self, sim: Simulation) -> bool:
+        """Whether nothing came between the last step and its report."""
+        return self._told == sim.state.step
 
     def frame(self, sim: Simulation, *, last: bool = False) -> None:
         """Record the state, and a checkpoint when one is due. The frame comes first: a checkpoint without its frame
@@ -78,6 +93,12 @@ class Recording:
         """Whether the simulation's next run with `save` belongs behind the frames that are here."""
         return save == self.save and sim.state.step >= self.writer.last_step and self.writer.wake()
 
+    def broke_off(self, save: Save) -> bool:
+        """Whether `save` means this file, which could not be left as it should be: begun anew its frames were lost."""
+        if save != self.save or self.writer.is_open or not is_file(self.writer.path):
+            return False
+        return _run_id(self.writer.path, layout.FORMAT) == self.run_id
+
 
 def open_recording(sim: Simulation, save: Save, *, resume: bool, accept_changes: bool) -> Recording:
     """Begin a run's files, go on with those of the same simulation, or resume those of another process."""
@@ -85,12 +106,17 @@ def open_recording(sim: Simulation, save: Save, *, resume: bool, accept_changes:
     if before is not None and not resume and before.goes_on(sim, save):
         if before.description != sim.description:
             before = sim.recording = _with_changes(sim, before)
+        before.begins(sim)
         before.writer.mark(finished=False)
         before.frame(sim)
         return before
     if before is not None:
+        if not resume and before.broke_off(save):
+            got, remedy = "a run that broke off within a step or a frame", "Go on from its checkpoint with resume=True."
+            raise FileError(message(str(save.path), "must be whole to go on with", got, remedy))
         before.writer.leave()
     sim.recording = _resumed(sim, save, accept_changes) if resume else _begun(sim, save)
+    sim.recording.begins(sim)
     forces = "contacts" in save.fields or len(sim.model.joints.elements)
     if not resume:
         sim.recording.frame(sim, last=True)
@@ -168,7 +194,7 @@ def _check_new(save: Save) -> None:
             raise FileError(message(str(path), f"must be a new file or a {kind}", "another file", remedy))
         if not save.overwrite:
             what = "a run" if path == save.path else "the checkpoint of a run"
-            remedy = f"{ANEW[:-1]}, or go on with it with --resume (resume=True)."
+            remedy = f"{ANEW[:-1]}, or go on with it with --resume (resume=True)." if save.path.exists() else ANEW
             raise FileError(message(str(path), "must be a new file", f"{what} that is there", remedy))
         if save.label and not run_id.startswith(save.label + "-"):
             remedy = "Move it away or choose another place."

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import BlowUpError, FileError, OptionsError, TumbleError, TumbleWarning, message
-from ..interrupts import deferred
+from ..interrupts import Asked, deferred
 from ..kernels import jit
 from ..observe.flow import FlowSeries, flow_series
 from ..options import Save
@@ -125,20 +125,25 @@ def run(
         raise OptionsError(message("Simulation.run.stop", "must be a function", checks.short(stop), remedy))
     dumps = _Dumps(sim, save, dump_problems)
     sim.prepare()
-    recording = open_recording(sim, save, resume=resume, accept_changes=accept_changes) if save is not None else None
-    try:
-        log = _steps(sim, _target(sim, until), recording, clock, dumps, progress=progress, strict=strict, stop=stop)
-    except BaseException as cause:
-        _end_early(sim, recording, cause)
-        if isinstance(cause, BlowUpError) and save is not None:
-            try:
-                where = f"State and problem are in {dump_failure(sim, save.path)}."
-            except FileError as other:
-                where = f"Its state could not be kept: {other}"
-            raise BlowUpError(f"{cause} {where}") from cause
-        raise
-    if recording is not None:
-        recording.end(sim, finished=not log.out_of_time)
+    with deferred() as asked:
+        recording = None
+        if save is not None:
+            recording = open_recording(sim, save, resume=resume, accept_changes=accept_changes)
+        try:
+            shown = {"progress": progress, "strict": strict, "stop": stop}
+            log = _steps(sim, _target(sim, until), recording, clock, dumps, asked, **shown)
+        except BaseException as cause:
+            _end_early(sim, recording, cause)
+            if isinstance(cause, BlowUpError) and save is not None:
+                try:
+                    where = f"State and problem are in {dump_failure(sim, save.path)}."
+                except FileError as other:
+                    where = f"Its state could not be kept: {other}"
+                raise BlowUpError(f"{cause} {where}") from cause
+            raise
+        if recording is not None:
+            recording.end(sim, finished=not log.out_of_time)
+        asked.obey()  # what came in the last step ends the program, if not the run
     dumps.finish()
     for emitter, placed, waiting in blocked(sim.model, sim.state):
         warnings.warn(no_room(emitter, sim.time, placed, waiting), TumbleWarning, stacklevel=3)
@@ -220,7 +225,7 @@ class _Log:
         if recording is None:
             self._recent.append(row)
         else:
-            recording.writer.append_report(row)
+            recording.report(sim, row)
         self.steps += 1
         self.unconverged += not report.converged
         self.not_unique += sim.options.unique_forces and not report.unique_forces
@@ -239,13 +244,14 @@ def _steps(
     recording: Recording | None,
     clock: _Clock,
     dumps: _Dumps,
+    asked: Asked,
     *,
     progress: bool | None,
     strict: bool,
     stop: Callable[[Simulation], bool] | None,
 ) -> _Log:
     log = _Log(sim, recording)
-    with show_progress(progress, target - sim.state.step) as display, deferred() as asked, announced():
+    with show_progress(progress, target - sim.state.step) as display, announced():
         while sim.state.step < target:
             asked.obey()
             report = sim.step()
@@ -280,12 +286,14 @@ def _end_early(sim: Simulation, recording: Recording | None, cause: BaseExceptio
     """Keep what there is: the last frame and checkpoint, or the checkpoint alone where the trajectory is at fault."""
     if recording is None:
         return
-    if isinstance(cause, FileError):
+    at_fault, whole = isinstance(cause, FileError), recording.is_told(sim)
+    if whole and not at_fault and recording.writer.is_open:
+        recording.end(sim, finished=False)
+        return
+    if whole and at_fault:
         with suppress(FileError):  # the same disk, mostly; the first error is the one to tell
             recording.rescue(sim)
-        recording.writer.leave()
-    else:
-        recording.end(sim, finished=False)
+    recording.writer.leave()  # else interrupted within a frame, or before a report: the last checkpoint holds
 
 
 class _Dumps:
