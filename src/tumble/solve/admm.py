@@ -22,7 +22,10 @@ CHECK = 10
 ADAPT = 20
 """Iterations between two looks at rho, doubled at every change: a change costs a factorisation."""
 PATIENCE = 200
-"""Measurements without a better iterate after which it has stalled."""
+"""Measurements after which it has stalled: none of them better, and none farther away than those before."""
+BETTER, FARTHER = 1.0 - 1e-6, 1.25
+"""What counts as better (a thousand roundings do not), and as farther: impulses may walk for thousands of iterations at
+the same error, straight along a direction in which the matrix has nearly nothing, until a cone stops them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,7 @@ class SolverADMM(MeasuredSolver):
         shift = form.correction(u) if coulomb else np.zeros(form.count)
         y = form.slack(u, law) / -rho  # at a solution y = -a / rho
         best, best_error, since, products = z, form.natural_map(z, u, law), 0, 1
+        mark, anchor, reach = best_error, z, 0.0
         for k in range(1, self.limit + 1):
             if best_error <= self.target:
                 return form.to_impulse(best), k - 1, products, Status.CONVERGED
@@ -80,7 +84,12 @@ class SolverADMM(MeasuredSolver):
                 products += 1
                 since += 1
                 if error < best_error:
-                    best, best_error, since = z, error, 0
+                    best, best_error = z, error
+                away = float(np.linalg.norm(z - anchor))
+                if error < BETTER * mark:
+                    mark, anchor, reach, since = error, z, 0.0, 0
+                elif away > FARTHER * reach:
+                    reach, since = away, 0
                 if since > PATIENCE:
                     return form.to_impulse(best), k, products, Status.STALLED
             if k == next_look:
