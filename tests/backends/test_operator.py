@@ -57,9 +57,7 @@ def test_product_of_contacts(backend, count, soft):
 @pytest.mark.parametrize("count", COUNTS)
 def test_diagonal_blocks_of_contacts(backend, count):
     op, out = data.contacts(count, count), spare(6, count)
-    backend.contact_diagonal(
-        count, op.body_a, op.body_b, op.frame, op.arms, op.inverse_mass, op.inverse_inertia, out
-    )
+    backend.contact_diagonal(count, op.body_a, op.body_b, op.frame, op.arms, op.inverse_mass, op.inverse_inertia, out)
     assert_close(out[:, :count], contact_blocks(op))
 
 
@@ -146,9 +144,7 @@ def test_diagonal_blocks_with_joints(backend, clusters):
     out = spare(6, case.total)
     out[:, :count] = contact_blocks(case.arrays.contacts)
     rigid = out[:, :count].copy()
-    backend.articulated_diagonal(
-        case.arrays, case.cluster_of, case.cluster_body_start, case.cluster_body, out
-    )
+    backend.articulated_diagonal(case.arrays, case.cluster_of, case.cluster_body_start, case.cluster_body, out)
     own = np.zeros((case.total, 3, 3))
     for c in range(case.total):
         for k in range(3 if c < count else 1):

@@ -72,7 +72,7 @@ def test_rows_have_right_handed_frames_arms_and_bias(backend, count, recovery):
         moves = own.movable[sides[s]]
         assert np.array_equal(entry_arm[slot[:count]][moves], arms[3 * s : 3 * s + 3, :count].T[moves])
     rows = relative(op._replace(frame=frame, arms=arms), free)
-    # The speed that an overlap is taken back with lifts a hundredth of the size against gravity: v^2 / 2 = g size / 100.
+    # An overlap is taken back with the speed that lifts a hundredth of the size: v^2 / 2 = g size / 100.
     limit = recovery if recovery >= 0.0 else np.sqrt(2.0 * 9.81 * size[:count] / 100.0)
     rows[0] += np.maximum(gap[:count] / H, -limit)
     assert_close(bias[:, :count], rows)
