@@ -55,7 +55,10 @@ def test_weights_are_those_of_the_document(backend, count, mode, dim):
 @covers("block_steps")
 @pytest.mark.parametrize("count", COUNTS)
 def test_block_steps_are_safe_and_hardly_shorter(backend, count):
-    """At most 1 / lambda_max, and less by what Newton's method leaves where eigenvalues coincide (1e-3)."""
+    """At most 1 / lambda_max, and less by what Newton's method leaves where eigenvalues coincide (1e-3).
+
+    The characteristic polynomial loses eps / 1e-7 where they nearly do: Newton's method goes on to that slope.
+    """
     rng = np.random.default_rng(count)
     six, full = random_blocks(rng, count)
     scale, step = np.exp(spare(2, count, rng)), spare(0, count)
@@ -65,7 +68,7 @@ def test_block_steps_are_safe_and_hardly_shorter(backend, count):
     none = np.trace(full, axis1=1, axis2=2) == 0.0
     assert np.all(step[:count][none] == 0.0)
     product = step[:count][~none] * top[~none]
-    assert np.all(product <= 1.0 + 1e-12) and np.all(product >= 1.0 - 1e-3)
+    assert np.all(product <= 1.0 + 1e-8) and np.all(product >= 1.0 - 1e-3)
 
 
 @covers("scale_frame", "scale_turns")
@@ -87,7 +90,7 @@ def test_frames_are_scaled_row_by_row(backend, count):
 def test_weights_with_rolling_friction(backend, count, mode):
     """Torques have a weight and scales of their own, made of the diagonal of the turns."""
     rng = np.random.default_rng(count)
-    six, full = random_blocks(rng, count)
+    six, _ = random_blocks(rng, count)
     _, other = random_blocks(np.random.default_rng(count + 1), count)
     turns = spare(4, count)
     turns[:, :count] = other[:, [0, 1, 2, 1], [0, 1, 2, 2]].T
