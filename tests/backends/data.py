@@ -69,8 +69,8 @@ def bodies(seed, n=BODIES):
     """Random bodies; the first eight have every kind of lock."""
     rng = np.random.default_rng(seed)
     kind = np.full(n, BodyKind.DYNAMIC, np.int8)
-    kind[0] = BodyKind.STATIC
-    kind[1] = BodyKind.KINEMATIC
+    if n > 1:
+        kind[0], kind[1] = BodyKind.STATIC, BodyKind.KINEMATIC
     kind[9::50] = BodyKind.STATIC
     dynamic = kind == BodyKind.DYNAMIC
     locked = np.zeros((n, 6), bool)
