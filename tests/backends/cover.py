@@ -32,11 +32,12 @@ def covers(*passes: str) -> Callable[[Callable], Callable]:
     return note
 
 
-class TwiceRun:
+class TwiceRun(ModuleType):
     """A backend whose passes run on a copy of their arguments with one thread, then on the arguments with two, and must
     leave the same bits in both."""
 
     def __init__(self, backend: ModuleType) -> None:
+        super().__init__(backend.__name__)
         self.backend, self.name = backend, backend.name
 
     def __getattr__(self, name: str) -> object:
