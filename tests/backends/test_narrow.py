@@ -341,7 +341,7 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count):
     found = np.bincount(rng.integers(0, number, count), minlength=number).astype(np.int64)
     raw, who = np.full((number * room, 8), np.nan), np.zeros((number * room, 2), np.int32)
     body = frozen(np.sort(rng.integers(0, bodies, shapes)).astype(np.int32))
-    local = frozen((np.arange(shapes) - np.searchsorted(body, body)).astype(np.int64))
+    local = frozen((np.arange(shapes) - np.searchsorted(body, body)).astype(np.int32))
     material = frozen(rng.integers(0, materials, shapes).astype(np.int32))
     friction = rng.random((materials, materials))
     friction = frozen(0.5 * (friction + friction.T))
