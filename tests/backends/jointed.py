@@ -1,0 +1,161 @@
+"""Random joint rows on random bodies with contacts, factored by NumPy, and what they do, as dense matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tumble.backends.base import ArticulatedArrays
+
+from . import data
+
+OWN_BODIES = 60
+CLUSTER_BODIES = 4
+ROWS = 9
+"""Equality rows a cluster, the last of which repeats the first: it is dropped."""
+
+
+@dataclass
+class Jointed:
+    """The arrays of a pass and their twins: rows G^T (equalities) and B^T (bounded rows) as dense matrices."""
+
+    arrays: ArticulatedArrays
+    cluster_of: np.ndarray
+    cluster_body_start: np.ndarray
+    cluster_body: np.ndarray
+    equality: np.ndarray  # (rows, 6 bodies)
+    bounded: np.ndarray  # (bounded, 6 bodies)
+    inverse_mass: np.ndarray
+    answer: np.ndarray  # S^+ (rows, rows)
+
+    @property
+    def bodies(self):
+        return len(self.arrays.contacts.inverse_mass)
+
+    @property
+    def total(self):
+        return self.arrays.contacts.count + len(self.bounded)
+
+    def velocity(self, x, more=0.0):
+        """A^-1 P x (bodies, 6) and the joints' answer S^+ G^T v; more: velocities to begin with."""
+        v = data.pushed(self.arrays.contacts, x) + more
+        n = self.arrays.contacts.count
+        v = v.ravel() + self.inverse_mass @ (self.bounded.T @ x[0, n : self.total])
+        y = self.answer @ (self.equality @ v)
+        return (v - self.inverse_mass @ (self.equality.T @ y)).reshape(-1, 6), y
+
+    def rows(self, v):
+        """P^T v (3, total)."""
+        n, out = self.arrays.contacts.count, np.zeros((3, self.total))
+        out[:, :n] = data.relative(self.arrays.contacts, v)
+        out[0, n:] = self.bounded @ v.ravel()
+        return out
+
+    def compliant(self, x):
+        """E x (3, total)."""
+        n, out = self.arrays.contacts.count, np.zeros((3, self.total))
+        out[:, :n] = data.compliant(self.arrays.contacts, x)
+        out[0, n:] = self.arrays.bounded_compliance * x[0, n : self.total]
+        return out
+
+    def size(self, x):
+        """Of the numbers in a product."""
+        used = np.where(np.isfinite(x), x, 0.0)
+        free = np.abs(data.pushed(self.arrays.contacts, used)).max(initial=0.0)
+        return 1.0 + free + np.abs(self.compliant(used)).max(initial=0.0) + np.abs(self.inverse_mass).max()
+
+
+def random_rows(rng, sides):
+    """Rows (r, 24) for the bodies (r, 4), zero where there is none."""
+    return rng.normal(size=(len(sides), 24)) * np.repeat(sides >= 0, 6, axis=1)
+
+
+def dense(sides, rows, n):
+    """(r, 6 n) of rows with up to four bodies."""
+    out = np.zeros((len(sides), 6 * n))
+    for r, s in np.argwhere(sides >= 0):
+        out[r, 6 * sides[r, s] : 6 * sides[r, s] + 6] += rows[r, 6 * s : 6 * s + 6]
+    return out
+
+
+def weighted(sides, rows, inverse_mass):
+    """M^-1 J side by side (r, 24)."""
+    out = np.zeros_like(rows)
+    for r, s in np.argwhere(sides >= 0):
+        k = slice(6 * sides[r, s], 6 * sides[r, s] + 6)
+        out[r, 6 * s : 6 * s + 6] = inverse_mass[k, k] @ rows[r, 6 * s : 6 * s + 6]
+    return out
+
+
+def factor(s):
+    """Unit lower L and 1 / D of S = L D L^T, with 0 for a last row that depends on the others, and S^+ of that."""
+    n = len(s)
+    lower, inverse = np.eye(n), np.zeros(n)
+    left = s.copy()
+    for k in range(n):
+        if left[k, k] > 1e-9 * s[k, k]:
+            inverse[k] = 1.0 / left[k, k]
+            lower[k + 1 :, k] = left[k + 1 :, k] * inverse[k]
+            left = left - np.outer(left[:, k], left[k]) * inverse[k]
+    top = np.linalg.inv(lower)
+    return lower, inverse, top.T @ np.diag(inverse) @ top
+
+
+def packed(lowers, first):
+    """Columns of the strictly lower parts of L, one cluster after the other: starts, rows, values."""
+    start, row, value = [0], [], []
+    for lower, begin in zip(lowers, first, strict=False):
+        for k in range(len(lower)):
+            below = np.flatnonzero(lower[k + 1 :, k]) + k + 1
+            row.append(below + begin)
+            value.append(lower[below, k])
+            start.append(start[-1] + len(below))
+    none = [np.zeros(0)]
+    return np.array(start), np.concatenate([*row, *none]).astype(np.int64), np.concatenate([*value, *none])
+
+
+def jointed(seed, count, *, clusters=6, soft=False, bounded=5):
+    """Contacts on bodies, some of which are joined in clusters."""
+    rng = np.random.default_rng(1000 + seed)
+    own = data.bodies(seed, OWN_BODIES)
+    contacts = data.contacts(seed, count, soft=soft, own=own)
+    inverse_mass = data.inverse_mass_matrix(contacts)
+    free = np.flatnonzero(np.all(own.inverse_mass > 0.0, axis=1) & ~own.locked.any(axis=1))
+    members = rng.permutation(free)[: CLUSTER_BODIES * clusters].reshape(clusters, CLUSTER_BODIES)
+    cluster_of = np.full(OWN_BODIES, -1)
+    cluster_of[members] = np.arange(clusters)[:, None]
+    sides = np.full((ROWS * clusters, 4), -1, np.int32)
+    for c in range(clusters):
+        for k in range(ROWS):
+            count_of = rng.integers(1, 5)
+            sides[ROWS * c + k, :count_of] = rng.permutation(members[c])[:count_of]
+        sides[ROWS * c + ROWS - 1] = sides[ROWS * c]
+    rows = random_rows(rng, sides)
+    rows[ROWS - 1 :: ROWS] = 2.0 * rows[::ROWS]
+    compliance = np.zeros(len(rows))
+    compliance[2::ROWS] = 0.5
+    equality = dense(sides, rows, OWN_BODIES)
+    s = equality @ inverse_mass @ equality.T + np.diag(compliance)
+    first = ROWS * np.arange(clusters + 1)
+    parts = [factor(s[k : k + ROWS, k : k + ROWS]) for k in first[:-1]]
+    l_start, l_row, l_value = packed([p[0] for p in parts], first)
+    answer = np.zeros_like(s)
+    for k, part in zip(first[:-1], parts, strict=True):
+        answer[k : k + ROWS, k : k + ROWS] = part[2]
+    number = bounded if clusters else 0
+    b_sides = np.full((number, 4), -1, np.int32)
+    for k in range(number):
+        b_sides[k, : k % 4 + 1] = members[k % clusters][: k % 4 + 1]
+    b_rows = random_rows(rng, b_sides)
+    arrays = ArticulatedArrays(
+        contacts, first.astype(np.int64), sides, rows, weighted(sides, rows, inverse_mass), l_start, l_row, l_value,
+        np.concatenate([p[1] for p in parts] + [np.zeros(0)]), np.full(len(rows), np.nan), b_sides, b_rows,
+        weighted(b_sides, b_rows, inverse_mass), np.abs(rng.normal(size=number)),
+    )  # fmt: skip
+    # The buffers of a problem with joints hold the bounded rows after the contacts.
+    assert number <= data.SPARE
+    return Jointed(
+        arrays, cluster_of, CLUSTER_BODIES * np.arange(clusters + 1), members.ravel(), equality,
+        dense(b_sides, b_rows, OWN_BODIES), inverse_mass, answer,
+    )  # fmt: skip

@@ -1,0 +1,382 @@
+"""Joints: coordinates and rows, the factor of their system, elimination, projection and energies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tumble as tb
+from tumble.backends.base import FrameArrays
+from tumble.enums import BodyKind
+from tumble.kernels.joints import ANGLE, DISTANCE, DOT, POINT
+from tumble.problem.elimination import Pattern
+from tumble.scene import rotation
+
+from ..naive.mechanisms import rod
+from . import data
+from .cover import TwiceRun, copied, covers
+from .data import assert_close, frozen
+from .jointed import dense, jointed, random_rows, weighted
+
+# ---------------------------------------------------------------------- coordinates
+
+
+def unit(rng, n):
+    """Random quaternions."""
+    q = rng.normal(size=(n, 4))
+    return q / np.linalg.norm(q, axis=1)[:, None]
+
+
+def coordinate_values(frames, position, orientation):
+    """Values by definition: the place of B's origin along an axis of A, the cosine of two axes, the distance, and sine
+    and cosine of the angle from A's x to B's x about z of A."""
+    f = frames.frame
+    a, b = frames.body[f].T
+    p = position[a] + rotation.rotate(orientation[a], frames.position[2 * f])
+    q = position[b] + rotation.rotate(orientation[b], frames.position[2 * f + 1])
+    ma = rotation.matrix(rotation.multiply(orientation[a], frames.orientation[2 * f]))
+    mb = rotation.matrix(rotation.multiply(orientation[b], frames.orientation[2 * f + 1]))
+    k = np.arange(len(f))
+    i, j = frames.axis.T
+    first = {
+        POINT: np.einsum("kc,kc->k", ma[k, :, i], q - p),
+        DOT: np.einsum("kc,kc->k", ma[k, :, i], mb[k, :, j]),
+        DISTANCE: np.linalg.norm(q - p, axis=1),
+        ANGLE: np.einsum("kc,kc->k", ma[:, :, 1], mb[:, :, 0]),
+    }
+    cosine = np.einsum("kc,kc->k", ma[:, :, 0], mb[:, :, 0])
+    value = np.choose(frames.kind, [first[kind] for kind in (POINT, DOT, DISTANCE, ANGLE)])
+    return value, np.where(frames.kind == ANGLE, cosine, 0.0)
+
+
+def random_frames(rng, count, n):
+    """Coordinates of all kinds on n bodies. Angles are about an axis that both frames share."""
+    frame_count = count // 2
+    body = np.array([rng.permutation(n)[:2] for _ in range(frame_count)]).astype(np.int32)
+    place, turn = rng.normal(size=(2 * frame_count, 3)), unit(rng, 2 * frame_count)
+    kind = rng.integers(0, 4, count)
+    frame = rng.integers(0, frame_count, count)
+    return FrameArrays(
+        frozen(body), frozen(place), frozen(turn), frozen(kind), frozen(frame), frozen(rng.integers(0, 3, (count, 2)))
+    )
+
+
+@covers("coordinates")
+def test_coordinates_and_their_derivatives(backend):
+    """Values by definition, Jacobians by central differences (steps of 1e-6: 1e-9 of the values)."""
+    rng = np.random.default_rng(1)
+    n, count = 20, 60
+    frames = random_frames(rng, count, n)
+    position, orientation = rng.normal(size=(n, 3)), unit(rng, n)
+    # Give frames of angles a common z: turn frame B so that both agree but for a turn about z.
+    turn = frames.orientation.copy()
+    for k in np.flatnonzero(frames.kind == ANGLE):
+        f = frames.frame[k]
+        a, b = frames.body[f]
+        world = rotation.multiply(orientation[a], turn[2 * f])
+        angle = rng.uniform(-np.pi, np.pi)
+        about_z = np.array([np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)])
+        turn[2 * f + 1] = rotation.multiply(rotation.conjugate(orientation[b]), rotation.multiply(world, about_z))
+    frames = frames._replace(orientation=frozen(turn))
+    value, second, jacobian = (np.full(s, np.nan) for s in (count, count, (count, 12)))
+    backend.coordinates(
+        frames.body, frames.position, frames.orientation, frames.kind, frames.frame, frames.axis, position,
+        orientation, value, second, jacobian,
+    )  # fmt: skip
+    wanted, cosine = coordinate_values(frames, position, orientation)
+    assert_close(value, wanted)
+    assert_close(second, cosine, 1.0)
+
+    def moved(v, h):
+        x, q = position + h * v[:, :3], rotation.turned(orientation, h * v[:, 3:])
+        first, other = coordinate_values(frames, x, q)
+        return np.where(frames.kind == ANGLE, np.arctan2(first, other), first)
+
+    sides = frames.body[frames.frame]
+    v, h = rng.normal(size=(n, 6)), 1e-6
+    change = moved(v, h) - moved(v, -h)
+    change = np.where(frames.kind == ANGLE, np.remainder(change + np.pi, 2 * np.pi) - np.pi, change)
+    speed = np.einsum("kc,kc->k", jacobian, v[sides].reshape(count, 12))
+    assert np.abs(speed - change / (2.0 * h)).max() <= 1e-8
+    assert {POINT, DOT, DISTANCE, ANGLE} == set(frames.kind.tolist())
+
+
+@covers("row_jacobians", "row_speeds", "push_rows")
+def test_rows_are_weighted_sums_of_coordinates(backend):
+    rng = np.random.default_rng(2)
+    own = data.bodies(2, 40)
+    count, n = 50, 30
+    frames = random_frames(rng, count, 40)
+    coord_jacobian = rng.normal(size=(count, 12))
+    coord = rng.integers(0, count, (80, 2))
+    coord[::3, 1] = -1
+    weight = rng.normal(size=(80, 2))
+    row = rng.permutation(80)[:n]
+    body = np.full((n, 4), -1, np.int32)
+    for r in range(n):
+        for k in range(2):
+            if coord[row[r], k] >= 0:
+                body[r, 2 * k : 2 * k + 2] = frames.body[frames.frame[coord[row[r], k]]]
+    jacobian, both = np.full((n, 24), np.nan), np.full((n, 24), np.nan)
+    backend.row_jacobians(
+        row, frozen(coord), frozen(weight), body, coord_jacobian, own.inverse_mass, own.inverse_inertia, jacobian, both
+    )
+    wanted = np.zeros((n, 6 * 40))
+    for r in range(n):
+        for k in range(2):
+            c = coord[row[r], k]
+            if c >= 0:
+                for s in range(2):
+                    b = frames.body[frames.frame[c], s]
+                    wanted[r, 6 * b : 6 * b + 6] += weight[row[r], k] * coord_jacobian[c, 6 * s : 6 * s + 6]
+    assert_close(dense(body, jacobian, 40), wanted)
+    contacts = data.contacts(2, 0, own=own)
+    inverse_mass = data.inverse_mass_matrix(contacts)
+    assert_close(dense(body, both, 40), wanted @ inverse_mass)
+
+    v, x, speed = rng.normal(size=(40, 6)), rng.normal(size=n), np.full(n, np.nan)
+    x[::4] = 0.0
+    backend.row_speeds(body, jacobian, v, speed)
+    assert_close(speed, wanted @ v.ravel())
+    after = v.copy()
+    backend.push_rows(body, both, x, after)
+    assert_close(after.ravel(), v.ravel() + inverse_mass @ (wanted.T @ x), roundings=1e3)
+
+
+# ---------------------------------------------------------------------- the system
+
+
+@covers("factor_joints", "solve_joints", "forward_joints")
+@pytest.mark.parametrize("clusters", [0, 1, 7])
+def test_factor_of_joint_rows(backend, clusters):
+    """L D L^T is the system; rows that depend on others are dropped; the solution solves what can be solved."""
+    rng = np.random.default_rng(clusters)
+    own = data.bodies(clusters, 60)
+    free = np.flatnonzero(np.all(own.inverse_mass > 0.0, axis=1) & ~own.locked.any(axis=1))
+    rows_of, size = 8, 5
+    body = np.full((rows_of * clusters, 4), -1, np.int32)
+    for r in range(len(body)):
+        members = free[size * (r // rows_of) : size * (r // rows_of) + size]
+        near = r % rows_of % (size - 1)  # a chain, so that the factor is sparse
+        body[r, :2] = members[near : near + 2]
+        if r % rows_of == 3:
+            body[r, 2] = members[0]
+    jacobian = random_rows(rng, body)
+    body[rows_of - 1 :: rows_of] = body[::rows_of]
+    jacobian[rows_of - 1 :: rows_of] = -3.0 * jacobian[::rows_of]  # depends on another row
+    pattern = Pattern.of(body, np.arange(len(body)), own.movable)
+    body, jacobian = np.ascontiguousarray(body[pattern.order]), np.ascontiguousarray(jacobian[pattern.order])
+    inverse_mass = data.inverse_mass_matrix(data.contacts(clusters, 0, own=own))
+    m_j = weighted(body, jacobian, inverse_mass)
+    n, entries = len(body), int(pattern.l_start[-1])
+    compliance = np.where(pattern.order % rows_of == 2, 0.3, 0.0)
+    g = dense(body, jacobian, 60)
+    s = g @ inverse_mass @ g.T + np.diag(compliance)
+    l_row, l_value, inverse_pivot = np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan)
+    used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
+    dropped = np.full(max(1, clusters), -1)
+    backend.factor_joints(
+        pattern.cluster, pattern.start, pattern.column, pattern.pair_start, pattern.pair, jacobian, m_j, compliance,
+        np.diag(s).copy(), pattern.parent, pattern.l_start, l_row, l_value, used, inverse_pivot, np.zeros(n), mark,
+        path, dropped,
+    )  # fmt: skip
+    lower = np.eye(n)
+    for j in range(n):
+        at = slice(pattern.l_start[j], pattern.l_start[j + 1])
+        lower[l_row[at], j] = l_value[at]
+    kept = inverse_pivot > 0.0
+    pivot = np.where(kept, 1.0 / np.where(kept, inverse_pivot, 1.0), 0.0)
+    size_of = np.abs(s).max(initial=1.0)
+    assert_close(lower @ np.diag(pivot) @ lower.T, s, size_of, 1e4)
+    assert np.all(inverse_pivot >= 0.0)
+    assert np.array_equal(dropped[:clusters], np.ones(clusters))
+
+    wanted = rng.normal(size=n)
+    x = s @ wanted  # what can be solved
+    backend.solve_joints(pattern.cluster, pattern.l_start, l_row, l_value, inverse_pivot, x)
+    assert_close(s @ x, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e6)
+    assert np.all(x[~kept] == 0.0) or clusters == 0 or np.all(np.isfinite(x))
+    y = s @ wanted
+    backend.forward_joints(pattern.cluster, pattern.l_start, l_row, l_value, y)
+    assert_close(lower @ y, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e4)
+    assert np.all(np.abs(y[~kept]) <= 1e-9 * size_of), "right sides that can be solved contradict nothing"
+
+
+@covers("eliminate", "solve_joints")
+@pytest.mark.parametrize("clusters", [0, 2, 6])
+def test_elimination_takes_velocities_across_the_rows(backend, clusters):
+    case = jointed(3, 5, clusters=clusters)
+    v = np.random.default_rng(4).normal(size=(case.bodies, 6))
+    after = v.copy()
+    backend.eliminate(case.arrays, after)
+    y = case.answer @ (case.equality @ v.ravel())
+    size = 1.0 + np.abs(y).max(initial=0.0)
+    assert_close(case.arrays.reaction, y, size, 1e5)
+    assert_close(after.ravel(), v.ravel() - case.inverse_mass @ (case.equality.T @ y), size * 10.0, 1e5)
+    a = case.arrays
+    x = np.random.default_rng(5).normal(size=len(case.equality))
+    solved = x.copy()
+    backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, solved)
+    assert_close(solved, case.answer @ x, 1.0 + np.abs(case.answer).max(initial=0.0), 1e4)
+
+
+# ---------------------------------------------------------------------- energies
+
+
+@covers("turn_inertia")
+def test_world_inertia_of_some_bodies(backend):
+    own = data.bodies(6, 80)
+    some, moves = np.unique(np.random.default_rng(6).integers(0, 80, 30)), own.kind == BodyKind.DYNAMIC
+    out = np.full((80, 6), 7.0)
+    backend.turn_inertia(some, moves, own.inertia, own.locked, own.orientation, out)
+    wanted = np.full((80, 6), 7.0)
+    wanted[some] = own.inverse_inertia[some]
+    assert_close(out, wanted, roundings=1e3)
+
+
+class Clusters:
+    """Some clusters of moving bodies and their common motions."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        self.own = own = data.bodies(seed, 60)
+        self.start = np.array([0, 4, 7, 7, 12])
+        dynamic = np.flatnonzero(own.kind == BodyKind.DYNAMIC)
+        self.body = rng.permutation(dynamic)[:12]
+        self.velocity = rng.normal(size=(60, 6))
+        self.twist_start = np.array([0, 2, 2, 2, 8])
+        self.twist = rng.normal(size=(8, 6))
+        self.twist[2:8] = np.eye(6)
+        self.mass = np.zeros((360, 360))
+        for i, r in enumerate(rotation.matrix(own.orientation)):
+            self.mass[6 * i : 6 * i + 3, 6 * i : 6 * i + 3] = own.mass[i] * np.eye(3)
+            self.mass[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = r @ np.diag(own.inertia[i]) @ r.T
+
+    def only(self, c, v):
+        """Velocities of the bodies of one cluster, zero elsewhere."""
+        out = np.zeros((60, 6))
+        members = self.body[self.start[c] : self.start[c + 1]]
+        out[members] = v[members]
+        return out.ravel()
+
+    def energies(self, v):
+        """(clusters,) [J]"""
+        return np.array([0.5 * x @ self.mass @ x for x in (self.only(c, v) for c in range(4))])
+
+    def motions(self, c):
+        """Common motions of a cluster (360, t): v = a + w x position."""
+        twist = self.twist[self.twist_start[c] : self.twist_start[c + 1]]
+        out = [self.only(c, np.c_[t[:3] + np.cross(t[3:], self.own.position), np.tile(t[3:], (60, 1))]) for t in twist]
+        return np.array(out).reshape(-1, 360).T
+
+
+@covers("cluster_energies")
+def test_kinetic_energies_of_clusters(backend):
+    case, out = Clusters(1), np.full(4, np.nan)
+    own = case.own
+    backend.cluster_energies(case.start, case.body, own.mass, own.inertia, own.orientation, case.velocity, out)
+    assert_close(out, case.energies(case.velocity))
+
+
+@covers("keep_energy")
+def test_energy_is_kept_by_the_inner_motion_alone(backend):
+    """The change is along what the common motions leave, changes none of their momenta, and gives back what is owed."""
+    case = Clusters(2)
+    own, before = case.own, case.energies(case.velocity)
+    rng = np.random.default_rng(3)
+    kept = np.array([True, False, True, True])
+    wanted, rest = before * rng.uniform(0.97, 1.03, 4), np.zeros(4)
+    owed, after = 1e-3 * before, case.velocity.copy()
+    old_owed = owed.copy()
+    backend.keep_energy(
+        case.start, case.body, kept, case.twist_start, case.twist, own.mass, own.inertia, own.position,
+        own.orientation, wanted, rest, owed, after, np.full((12, 6), np.nan), np.full((6, 12, 6), np.nan),
+    )  # fmt: skip
+    gained = case.energies(after) - before
+    assert np.array_equal(case.only(1, after), case.only(1, case.velocity)) and owed[1] == old_owed[1]
+    for c in (0, 3):
+        v, change = case.only(c, case.velocity), case.only(c, after) - case.only(c, case.velocity)
+        q = case.motions(c)
+        momentum = q.T @ case.mass
+        inner = v - q @ np.linalg.solve(momentum @ q, momentum @ v)
+        factor = (change @ inner) / (inner @ inner)
+        assert_close(change, factor * inner, np.abs(v).max(), 1e3)
+        assert_close(momentum @ change, np.zeros(q.shape[1]), np.abs(momentum @ v).max() + 1.0, 1e3)
+        assert_close(gained[c] + owed[c], wanted[c] - before[c] + old_owed[c], before[c], 1e3)
+        own_energy = 0.5 * inner @ case.mass @ inner
+        left = (3e-3 * before[c] / own_energy) ** 2  # what is not given back of a motion that is not slow
+        assert abs(owed[c]) <= 1.01 * left * abs(wanted[c] - before[c] + old_owed[c]) + 1e-12 * before[c]
+
+
+# ---------------------------------------------------------------------- projection
+
+
+class Spy(TwiceRun):
+    """Keeps what a call of `close_joints` was given, and what it made of it."""
+
+    def close_joints(self, *arguments):
+        self.given = [copied(a, {}) for a in arguments]
+        out = self._twice("close_joints", self.backend.close_joints)(*arguments)
+        self.made = [copied(a, {}) for a in arguments]
+        return out
+
+
+def chains(count):
+    """Pendulums of three rods, one end on the ground, in a plane and out of it, and a sliding one."""
+    rng = np.random.default_rng(count)
+    scene = tb.SceneBuilder()
+    for k in range(count):
+        at, last = np.array([3.0 * k, 0.0, 0.0]), None
+        for i in range(3):
+            way = rng.normal(size=3)
+            end = at + 0.5 * way / np.linalg.norm(way)
+            b = rod(scene, at, end, radius=0.1, name=f"rod {k} {i}")
+            if i == 1:
+                scene.add_joint("revolute", last, b, anchor=at, axis=(0, 1, 0), name=f"hinge {k} {i}")
+            elif i == 2 and k % 2:
+                scene.add_joint("distance", last, b, anchor_a=(0.1, 0, 0), anchor_b=(0, 0.2, 0.1), name=f"rope {k}")
+            else:
+                scene.add_joint("spherical", last, b, anchor=at, name=f"ball {k} {i}")
+            at, last = end, b
+    return scene.build()
+
+
+@covers("close_joints")
+@pytest.mark.parametrize("count", [1, 6])
+def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
+    """Rows hold after a drift with the new velocities, to what the pass says and to rounding of the size; the change of
+    velocity belongs to impulses along the rows."""
+    spy = Spy(backend.backend)
+    model = chains(count)
+    rng = np.random.default_rng(count)
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), backend=spy)
+    sim.state.velocity[:] = 2.0 * rng.normal(size=sim.state.velocity.shape)
+    sim.state.spin[:] = 4.0 * rng.normal(size=sim.state.spin.shape)
+    for _ in range(4):
+        sim.step()
+    rest, _, _, rows, frames, kick, _, _, start, *_ = spy.given
+    velocity, work, found = spy.made[8], spy.made[11], spy.made[13]
+    moved = model.body_kind == BodyKind.DYNAMIC
+    change = np.zeros((model.body_count, 6))
+    backend.push_rows(rows.body, rows.weighted, work.y, change)
+    assert_close(velocity, start + change, 10.0, 1e3)
+
+    spin = kick.spin + rotation.rotate(rotation.conjugate(kick.orientation), velocity[:, 3:] - kick.before[:, 3:])
+    out = [np.zeros_like(a) for a in (kick.position, kick.orientation, kick.spin)]
+    backend.drift_bodies(
+        model.body_kind, model.body_inertia, model.body_locked, np.zeros((len(moved), 6)), rest, kick.position,
+        kick.orientation, np.ascontiguousarray(velocity[:, :3]), spin, *out,
+    )  # fmt: skip
+
+    def miss(position, orientation):
+        value, _ = coordinate_values(frames, position, orientation)
+        total = np.where(rows.coord[:, 1] >= 0, rows.weight[:, 1] * value[rows.coord[:, 1]], 0.0)
+        return np.abs(rows.weight[:, 0] * value[rows.coord[:, 0]] + total - rows.wanted)
+
+    after = miss(out[0], out[1])
+    assert rows.rigid.all() and not np.any(frames.kind[rows.coord[:, 0]] == ANGLE)
+    clusters = [slice(a, b) for a, b in zip(rows.cluster[:-1], rows.cluster[1:], strict=True)]
+    assert len(clusters) == count
+    for c, part in enumerate(clusters):
+        assert_close(after[part].max(), found[c, 0], 10.0)
+        assert found[c, 0] <= 1e-13 * 3.0 * count and found[c, 1] > 1e-11, "it was open before"

@@ -1,0 +1,56 @@
+"""What a backend is: its passes, their sizes and its name, and a test for every pass."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tests.backends
+from tumble.backends.base import PASSES, SIZES
+from tumble.kernels.jit import most_threads
+
+from .cover import COVERED, same_bits
+
+NAMES = [name for group in PASSES.values() for name in group]
+
+
+def test_a_backend_offers_the_passes_their_sizes_and_its_name(backend):
+    assert len(set(NAMES)) == len(NAMES)
+    assert sorted(backend.backend.__all__) == sorted([*NAMES, *SIZES, "name"])
+    assert all(callable(getattr(backend.backend, name)) for name in NAMES)
+    assert all(isinstance(getattr(backend.backend, size), int) for size in SIZES)
+
+
+def test_every_pass_is_compared_with_a_twin():
+    for module in pkgutil.iter_modules(tests.backends.__path__):
+        if module.name.startswith("test_"):
+            importlib.import_module(f"tests.backends.{module.name}")
+    assert sorted(COVERED) == sorted(NAMES)
+
+
+def test_a_difference_in_one_bit_is_noticed():
+    x = np.linspace(0.0, 1.0, 9)
+    y = x.copy()
+    same_bits("x", (x, 1), (y, 1))
+    y[3] = np.nextafter(y[3], 2.0)
+    with pytest.raises(AssertionError, match="threads"):
+        same_bits("x", x, y)
+    with pytest.raises(AssertionError, match="threads"):
+        same_bits("x", 0.0, -0.0)
+
+
+@pytest.mark.skipif(most_threads() > 1, reason="the tests of this folder have compared one thread with two already")
+def test_one_thread_and_two_give_the_same_bits():
+    """All tests of this folder, in a process with two threads: here there is one."""
+    folder = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", str(folder)]
+    environment = os.environ | {"NUMBA_NUM_THREADS": "2"}
+    done = subprocess.run(command, cwd=folder.parents[1], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
