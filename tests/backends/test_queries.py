@@ -59,7 +59,6 @@ def test_gaps_of_many_poses_are_distances(backend, n, pair):
             assert best_separation(a, b, pose_a, pose_b, rng, normal[k : k + 1]) <= gap[k] + 1e-6 + loose
 
 
-@pytest.mark.xfail(strict=True, reason="the point of overlapping polytopes may be any of a face")
 def test_points_of_overlapping_boxes_are_on_both(backend):
     """The shortest way out leads from a point of one to a point of the other."""
     rng = np.random.default_rng(0)

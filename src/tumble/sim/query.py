@@ -30,6 +30,9 @@ __all__ = ["ContactPoints", "Distance", "RayHits", "contacts", "distance", "over
 
 Pose = Any
 """None (the origin), a position (3,) [m], or a position and an orientation (w, x, y, z)."""
+PAIR = np.array([BodyKind.DYNAMIC, BodyKind.STATIC], np.int8)
+SAME = 1e-9
+"""Contact points whose depths differ by less than this part of size and depth are equally deep."""
 Backend = str | ModuleType
 """A name, or what `backends.choose` gave for it."""
 
@@ -231,14 +234,19 @@ def _convex_distance(model: Model, backend: ModuleType) -> Distance:
     )
     gap, normal, point = float(out[0, 0]), out[0, 1:4], out[0, 4:7]
     other = point + gap * normal
-    if order[0] == 0:
-        return Distance(gap, normal, point, other)
-    return Distance(gap, -normal, other, point)
+    if order[0] != 0:
+        normal, point, other = -normal, other, point
+    if gap < 0.0:  # the point found may be any of a face: the middle of the deepest contact points is on both
+        found = _find(dataclasses.replace(model, body_kind=PAIR), model.initial, 0.0, backend)
+        deepest = found.gap <= gap + SAME * (model.shape_smallest.min() - gap)
+        if deepest.any():
+            middle, half = found.point[deepest].mean(axis=0), 0.5 * gap * normal
+            point, other = middle - half, middle + half
+    return Distance(gap, normal, point, other)
 
 
 def _surface_distance(model: Model, backend: ModuleType) -> Distance:
     """By contacts with a margin as wide as the two are apart."""
-    kind = np.array([BodyKind.DYNAMIC, BodyKind.STATIC], np.int8)
     search = _placed(model, model.initial, 0.0, backend)
     bounded = model.shape_kind != ShapeKind.HALF_SPACE
     low, high = search.box[bounded, :3].min(axis=0), search.box[bounded, 3:].max(axis=0)
@@ -247,7 +255,7 @@ def _surface_distance(model: Model, backend: ModuleType) -> Distance:
         plane = int(np.flatnonzero(~bounded)[0])
         up = search.shapes.matrix[plane].reshape(3, 3)[:, 2]
         margin += abs(float(up @ (0.5 * (low + high) - search.shapes.position[plane])))
-    found = _find(dataclasses.replace(model, body_kind=kind), model.initial, margin, backend)
+    found = _find(dataclasses.replace(model, body_kind=PAIR), model.initial, margin, backend)
     if not len(found):
         raise OptionsError(
             message(
