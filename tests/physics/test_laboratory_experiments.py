@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.bench import _stored_slab
+from tumble.bench.slab import stored_slab
 from tumble.errors import ExperimentError
 from tumble.experiments import planar, pressure, run_experiment
 from tumble.experiments.painleve import PRINTED as ROD
@@ -239,7 +239,7 @@ def test_pressure_on_the_stored_state(shared_data):
     path = shared_data / "bench" / "slab_state.npz"
     if not path.is_file():
         pytest.skip("slab_state.npz is absent")
-    problem = _stored_slab(np.load(path))
+    problem = stored_slab(np.load(path))
     found = {}
     for name, solver in pressure.solvers(pressure.Settings()).items():
         s = pressure.Settings(iterations=200, max_iterations=600 if name in ("apgd", "default") else 200)

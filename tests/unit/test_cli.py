@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -299,12 +298,12 @@ def test_experiment(monkeypatch, tmp_path, capsys):
 
 
 def test_bench(monkeypatch, capsys):
-    def product(threads):
+    def product(setting):
         """Products with N."""
         yield {"bench": "product", "case": "1000", "metric": "ns", "value": 12.5}
         yield {"bench": "product", "case": "2000", "metric": "ns", "value": float("inf")}
 
-    monkeypatch.setitem(sys.modules, "tumble.bench", SimpleNamespace(BENCHES={"product": product}))
+    monkeypatch.setattr("tumble.bench.BENCHES", {"product": product})
     code, out, _ = tumble(capsys, "bench", "--json")
     rows = [json.loads(line) for line in out.strip().split("\n")]
     assert code == 0 and rows[0]["value"] == 12.5 and rows[1]["value"] is None

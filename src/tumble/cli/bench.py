@@ -19,7 +19,7 @@ def bench(
     threads: Threads = None,
 ) -> None:
     """Measure the speed of this machine with this version."""
-    from ..bench import BENCHES
+    from ..bench import BENCHES, Setting
 
     if listed:
         return table(
@@ -32,7 +32,7 @@ def bench(
     rows = []
     with interrupts.saying(str):
         for chosen in names:
-            for row in BENCHES[chosen](threads=threads):
+            for row in BENCHES[chosen](Setting(threads=threads)):
                 if as_json:
                     print(json.dumps(plain(row)), flush=True)
                 else:
