@@ -420,6 +420,32 @@ def test_a_whipping_chain_stays_closed():
     assert all(r.step == k + 1 for k, r in enumerate(reports))
 
 
+def test_a_step_is_divided_where_it_is_too_long_and_nowhere_else():
+    """In step 1693 one of 64 equal parts is too long: its joint stayed open and the kinetic energy doubled."""
+    sim = tb.Simulation(mechanism("distance", seed=208, spin=150.0).build(), options=tb.StepOptions(dt=2e-3))
+    first = sim.step().kinetic_energy
+    reports = [sim.step() for _ in range(1800)]
+    assert max(r.joint_drift for r in reports) < 1e-10
+    assert all(abs(r.kinetic_energy - first) < 1e-4 * first for r in reports)
+    assert 2 < max(r.parts for r in reports) < 64
+
+
+def test_joints_that_stay_open_are_not_converged():
+    """A body pinned to the ground is pulled by a rod until both are stretched out: no division helps then."""
+    scene = tb.SceneBuilder(gravity=(0, 0, 0))
+    body = scene.add_body(None, mass=1.0, inertia=(0.01,) * 3, position=(0, 0.1, 0))
+    mover = scene.add_kinematic(tb.Sphere(0.01), position=(0.3, 0, 0), velocity=(1.0, 0, 0))
+    scene.add_joint("spherical", None, body, anchor=(0, 0, 0))
+    scene.add_joint("distance", body, mover, anchor_a=(0, 0, 0), anchor_b=(0, 0, 0))
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-2))
+    with pytest.warns(tb.TumbleWarning, match="joints"):
+        reports = [sim.step() for _ in range(20)]
+    assert reports[-1].joint_drift > 1e-3
+    assert not reports[-1].converged and reports[-1].status == "joints_open"
+    with pytest.raises(tb.errors.TumbleError, match="joints must close"):
+        sim.run(until=1.0, strict=True)
+
+
 def test_a_divided_step_tells_so_and_calls_everything_at_its_own_time():
     """A motor whose target is a function of time and a controller are asked at the times of the parts."""
     times = []

@@ -9,7 +9,7 @@ import numpy as np
 from ..collide.contacts import Contacts
 from ..enums import Law, Status
 from ..problem.cone_problem import ConeProblem
-from ..problem.joints import Joints
+from ..problem.joints import CLOSED, Joints
 from ..scene.model import State
 from ..solve.base import LOCAL_TOLERANCE, Solution
 from ..solve.unique_forces import UniqueForces
@@ -155,7 +155,9 @@ def step_report(
     flow: dict[str, float],
 ) -> StepReport:
     """The report of the step that has led to this state."""
-    solution, unique = solved.solution, solved.unique
+    solution, unique, status = solved.solution, solved.unique, solved.solution.status
+    if solution.converged and joints and joints.drift > CLOSED * joints.size:
+        status = Status.JOINTS_OPEN
     r, came, n = solution.residuals, books.came, contacts.count
     return StepReport(
         step=state.step,
@@ -192,14 +194,14 @@ def step_report(
         largest_speed=books.largest_speed,
         warm_started=warm,
         products=solution.products,
-        converged=solution.converged,
+        converged=status == Status.CONVERGED,
         unique_iterations=unique.iterations if unique else 0,
         unique_error=unique.error if unique else 0.0,
         unique_threshold=unique.threshold if unique else 0.0,
         unique_forces=unique is not None and unique.converged,
         law=solution.law,
         solver=solution.solver,
-        status=solution.status,
+        status=status,
         seconds=seconds,
         flow=flow,
     )

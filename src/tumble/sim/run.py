@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import checks
+from ..enums import Status
 from ..errors import BlowUpError, FileError, OptionsError, TumbleError, TumbleWarning, message
 from ..interrupts import Asked, deferred
 from ..kernels import jit
@@ -272,6 +273,11 @@ def _steps(
 
 
 def _not_converged(report: StepReport, dumped: Path | None) -> NotConvergedError:
+    if report.status == Status.JOINTS_OPEN:
+        got = f"{report.joint_drift:.2g} m or rad after {report.parts} parts"
+        return NotConvergedError(
+            message(f"step {report.step}", "joints must close", got, f"Status {report.status}: {report.status.advice}.")
+        )
     return NotConvergedError(
         message(
             f"step {report.step}",
