@@ -237,7 +237,7 @@ def assert_optimal(impulse, matrix, bias, mu):
     assert np.sqrt(max(apart, 0.0)) <= np.sqrt(2.0 * (worse + slack)) + np.sqrt(2.0 * slack)
 
 
-@covers("apgd", "barzilai_borwein", "relax", "nsgs")
+@covers("apgd", "barzilai_borwein", "gauss_seidel", "nsgs")
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("name", SOLVERS)
@@ -265,7 +265,7 @@ def test_iterations_end_at_impulses_that_obey_the_law(backend, name, soft, law):
         assert_close(v, u, 1e-5 * np.abs(u).max() / data.EPS, 1.0)
 
 
-@covers("apgd", "barzilai_borwein", "relax", "nsgs")
+@covers("apgd", "barzilai_borwein", "gauss_seidel", "nsgs")
 @pytest.mark.parametrize("name", SOLVERS)
 def test_iterations_over_several_blocks_keep_their_best_iterate(backend, name):
     """Few iterations: the value returned is that of the impulses returned, and the smallest that was seen."""

@@ -40,7 +40,7 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Iterations, and how good impulses are
     "cone": (
-        "apgd", "barzilai_borwein", "relax", "nsgs", "measure", "coulomb_shift_bound", "rolling_shift_bound",
+        "apgd", "barzilai_borwein", "gauss_seidel", "nsgs", "measure", "coulomb_shift_bound", "rolling_shift_bound",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (

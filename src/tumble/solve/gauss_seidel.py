@@ -59,7 +59,7 @@ class SolverGaussSeidel(AntiRelaxedSolver):
         else:
             scaled.backend.block_steps(scaled.count, scaled.diagonal, scaled.scale, step)
         step *= self.omega
-        return scaled.backend.relax(
+        return scaled.backend.gauss_seidel(
             *self._common(scaled, coulomb),
             step,
             float(self.mixing),

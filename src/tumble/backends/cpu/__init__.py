@@ -1,7 +1,9 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
 from ...kernels.cover import MOST
+from .apgd import apgd
 from .arrange import arrange_contacts, sort_contacts
+from .barzilai_borwein import barzilai_borwein
 from .broad import (
     FEW,
     LEVELS,
@@ -13,8 +15,7 @@ from .broad import (
     most_and_total,
     spread_speed,
 )
-from .exact_sweep import nsgs
-from .iterate import apgd
+from .gauss_seidel import gauss_seidel
 from .joints import (
     articulated_diagonal,
     articulated_product,
@@ -33,11 +34,11 @@ from .measure import contact_work, coulomb_shift_bound, driven_work, measure
 from .mechanisms import cluster_energies, keep_energy, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_ball_contacts, find_convex_contacts
+from .nsgs import nsgs
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .place import place_shapes
 from .projection import close_joints
 from .queries import cast_rays, convex_gaps
-from .relax import relax
 from .rest import rest_gaps
 from .rolling import rolling_shift_bound
 from .rolling_rows import (
@@ -64,7 +65,6 @@ from .rows import (
     unscale_impulses,
     weigh,
 )
-from .spectral import barzilai_borwein
 from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 
 name = "cpu"
@@ -126,7 +126,7 @@ __all__ = [
     "push_rows",
     "read_rows",
     "recall",
-    "relax",
+    "gauss_seidel",
     "remember",
     "rest_gaps",
     "rolling_product",

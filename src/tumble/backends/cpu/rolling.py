@@ -1,4 +1,4 @@
-"""Passes of the first-order iterations and of the measure for contacts with six rows; conventions as in `iterate`.
+"""Passes of the first-order iterations and of the measure for contacts with six rows; conventions as in `apgd`.
 
 mu (3, cap): sliding, spinning and rolling friction; scale (4, cap), weight (2, cap).
 """

@@ -1,4 +1,4 @@
-"""Compiled iterations of projected Gauss-Seidel and Jacobi; conventions as in `iterate`."""
+"""Compiled iterations of projected Gauss-Seidel and Jacobi; conventions as in `apgd`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba.extending import overload
 from ...kernels.cones import coulomb_shift, project
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK, ContactArrays, MatrixArrays
-from .iterate import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all, refresh_shift
+from .apgd import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all, refresh_shift
 from .measure import stop_value
 from .one_contact import contact_velocity, matrix_velocity, push_bodies
 from .operators import product
@@ -87,7 +87,7 @@ def _jacobi_step(block, count, nx, bias, shift, mu, step, part, x):
 
 
 @loop
-def relax(
+def gauss_seidel(
     op,
     count,
     dim,

@@ -1,4 +1,4 @@
-"""Compiled iterations of Barzilai and Borwein; conventions as in `iterate`."""
+"""Compiled iterations of Barzilai and Borwein; conventions as in `apgd`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from ...kernels.cones import project
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK
-from .iterate import (
+from .apgd import (
     CONVERGED,
     MAX_ITERATIONS,
     RUNNING,

@@ -1,4 +1,4 @@
-"""Nonsmooth Gauss-Seidel: sweeps that solve the problem of each contact exactly; conventions as in `iterate`.
+"""Nonsmooth Gauss-Seidel: sweeps that solve the problem of each contact exactly; conventions as in `apgd`.
 
 One contact, the others held: K ∋ g ⊥ A g + q (+ mu |u_T| e_n) ∈ K*. For a given normal impulse the tangential one
 minimises a quadratic over the disc of radius mu g_n (a secular equation in the eigenbasis of A_TT, Newton from the
@@ -15,7 +15,7 @@ from numba.extending import overload
 from ...kernels.cones import project
 from ...kernels.jit import formula, loop
 from ..base import ContactArrays, MatrixArrays
-from .iterate import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all
+from .apgd import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all
 from .measure import stop_value
 from .one_contact import contact_velocity, matrix_velocity, push_bodies
 from .operators import product
