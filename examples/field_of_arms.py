@@ -32,5 +32,5 @@ def build() -> tb.Model:
     scene.replicate(arm(), position=tb.grid_points((8, 8, 1), 1.2), orientation=turns, name="arm")
     places = tb.grid_points((15, 15, 1), 0.6, origin=(0.3, 0.3, 0.14))
     stones = tb.ConvexHull.many(0.03 * rng.normal(size=(len(places), 14, 3)))
-    scene.add_mixed(stones, density=2600.0, position=places)
+    scene.add_bodies(stones, density=2600.0, position=places)
     return scene.build()

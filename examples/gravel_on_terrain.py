@@ -28,5 +28,5 @@ def build() -> tb.Model:
     for k, shape in enumerate(kinds):
         turn = rng.normal(size=(len(points[k :: len(kinds)]), 4))
         turn /= np.linalg.norm(turn, axis=1)[:, None]
-        scene.add_bodies(shape, density=2600.0, position=points[k :: len(kinds)], orientation=turn)
+        scene.add_copies(shape, density=2600.0, position=points[k :: len(kinds)], orientation=turn)
     return scene.build()

@@ -6,7 +6,7 @@ python examples/unique_forces.py
 import numpy as np
 
 import tumble as tb
-from tumble.solvers import SolverBarzilaiBorwein, SolverGaussSeidel
+from tumble import SolverBarzilaiBorwein, SolverGaussSeidel
 
 RADIUS, ROWS = 0.1, 4
 scene = tb.SceneBuilder()

@@ -18,7 +18,7 @@ if started_as_command():
     warnings.formatwarning = warning_line  # the kernel cache may have something to say
 
 from . import errors, solvers
-from .enums import BodyKind, Integrator, JointKind, Law, Status
+from .enums import BodyKind, Integrator, JointKind, Law, MotorMode, Scaling, Status, Stop
 from .errors import TumbleError, TumbleWarning
 from .observe.trajectory import Trajectory
 from .options import Save, StepOptions
@@ -41,7 +41,19 @@ from .sim.query import distance
 from .sim.report import StepReport
 from .sim.run import RunResult
 from .sim.simulation import Simulation
+from .solve.admm import SolverADMM
 from .solve.apgd import SolverAPGD
+from .solve.auto import SolverAuto
+from .solve.barzilai_borwein import SolverBarzilaiBorwein
+from .solve.fixed_point import SolverFixedPoint
+from .solve.gauss_seidel import SolverGaussSeidel
+from .solve.interior_point import SolverInteriorPoint
+from .solve.jacobi import SolverJacobi
+from .solve.lemke import SolverLemke
+from .solve.ncp_interior_point import SolverNCPInteriorPoint
+from .solve.nsgs import SolverNSGS
+from .solve.polyhedral_qp import SolverPolyhedralQP
+from .solve.semismooth_newton import SolverSemismoothNewton
 from .solve.unique_forces import UniqueForces, unique_impulses
 from .version import __version__
 
@@ -64,19 +76,34 @@ __all__ = [
     "Material",
     "Mesh",
     "Model",
+    "MotorMode",
     "Oscillation",
     "Placed",
     "Rounded",
     "RunResult",
     "Save",
+    "Scaling",
     "SceneBuilder",
     "Simulation",
+    "SolverADMM",
     "SolverAPGD",
+    "SolverAuto",
+    "SolverBarzilaiBorwein",
+    "SolverFixedPoint",
+    "SolverGaussSeidel",
+    "SolverInteriorPoint",
+    "SolverJacobi",
+    "SolverLemke",
+    "SolverNCPInteriorPoint",
+    "SolverNSGS",
+    "SolverPolyhedralQP",
+    "SolverSemismoothNewton",
     "Sphere",
     "State",
     "Status",
     "StepOptions",
     "StepReport",
+    "Stop",
     "Trajectory",
     "TumbleError",
     "TumbleWarning",

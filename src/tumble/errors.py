@@ -8,6 +8,7 @@ __all__ = [
     "ExperimentError",
     "FileError",
     "MemoryLimitError",
+    "NotConvergedError",
     "OptionsError",
     "ProblemError",
     "SceneError",
@@ -51,6 +52,10 @@ class ExpectationError(TumbleError):
 
 class BlowUpError(TumbleError):
     """The state became NaN or infinite, or a speed left every bound, in the middle of a run."""
+
+
+class NotConvergedError(TumbleError):
+    """A step of a strict run did not reach the tolerance. The command line turns it into exit code 3."""
 
 
 class TumbleWarning(UserWarning):

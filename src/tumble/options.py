@@ -84,7 +84,7 @@ class Save:
     """Steps between two frames; the first and the last state are always recorded."""
     fields: tuple[str, ...] = ("position", "orientation", "velocity", "angular_velocity")
     """Any of position, orientation, velocity, angular_velocity, contacts."""
-    checkpoint_every: int = 10
+    frames_per_checkpoint: int = 10
     """Frames between two checkpoints (`tumble run --resume` goes on from the last one)."""
     checkpoint: str | Path | None = None
     """Where the checkpoint lies; None: beside the trajectory, NAME.checkpoint.h5. On another disk it is written even if
@@ -105,7 +105,7 @@ class Save:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", checks.file_name("Save.path", self.path, "run.h5", error=OptionsError))
         checks.integer("Save.every", self.every, at_least=1)
-        checks.integer("Save.checkpoint_every", self.checkpoint_every, at_least=1)
+        checks.integer("Save.frames_per_checkpoint", self.frames_per_checkpoint, at_least=1)
         if not isinstance(self.fields, (tuple, list)):
             remedy = f"Write ({self.fields!r},)." if isinstance(self.fields, str) else "For example ('position',)."
             raise OptionsError(message("Save.fields", "must be a tuple of names", checks.short(self.fields), remedy))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tumble import solvers
+import tumble as tb
 from tumble.backends.base import MEASURES, Measure, RollingArrays, blocks
 from tumble.enums import BlockKind, Law, Status
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
@@ -204,11 +204,11 @@ def weights(product, rows, n):
 
 
 SOLVERS = {
-    "apgd": solvers.SolverAPGD,
-    "barzilai_borwein": solvers.SolverBarzilaiBorwein,
-    "gauss_seidel": solvers.SolverGaussSeidel,
-    "jacobi": solvers.SolverJacobi,
-    "nsgs": solvers.SolverNSGS,
+    "apgd": tb.SolverAPGD,
+    "barzilai_borwein": tb.SolverBarzilaiBorwein,
+    "gauss_seidel": tb.SolverGaussSeidel,
+    "jacobi": tb.SolverJacobi,
+    "nsgs": tb.SolverNSGS,
 }
 TOLERANCE = 1e-8
 
@@ -321,7 +321,7 @@ def test_iterations_with_joints_and_bounded_rows(backend, name, law):
 @pytest.mark.parametrize("clusters", [0, 2])
 def test_iterations_with_rolling_friction(backend, clusters, law):
     problem, product = jointed_problem(backend, 12, rows=6, clusters=clusters)
-    solution = solvers.SolverAPGD(**options("apgd")).solve(problem, law=law)
+    solution = tb.SolverAPGD(**options("apgd")).solve(problem, law=law)
     assert solution.status == Status.CONVERGED
     assert_solved_rolling(problem, product, solution.impulse, law, 2.0 * TOLERANCE)
 

@@ -27,7 +27,7 @@ def pile():
     kinds = (tb.Cylinder(0.05, 0.08), tb.ConvexHull(rng.normal(size=(14, 3)) * 0.03), tb.Ellipsoid((0.06, 0.05, 0.04)),
              tb.Cone(0.05, 0.1))
     for k, kind in enumerate(kinds):
-        scene.add_bodies(kind, density=1000.0, position=above[k::4], velocity=(0, 0, -5.0))
+        scene.add_copies(kind, density=1000.0, position=above[k::4], velocity=(0, 0, -5.0))
     return tb.Simulation(scene.build(), options=tb.StepOptions(dt=4e-3), solver=tb.SolverAPGD(max_iterations=60))
 
 @numba.njit(parallel=True)
@@ -110,11 +110,11 @@ def test_restart_continues_bit_for_bit(tmp_path):
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
     """run() with frames and checkpoints, cut in the middle, resumed to the end."""
     whole = make_pile()
-    whole.run(until=0.2, save=tb.Save(path=tmp_path / "whole.h5", every=5, checkpoint_every=2))
+    whole.run(until=0.2, save=tb.Save(path=tmp_path / "whole.h5", every=5, frames_per_checkpoint=2))
     cut = make_pile()
-    cut.run(until=0.11, save=tb.Save(path=tmp_path / "cut.h5", every=5, checkpoint_every=2))
+    cut.run(until=0.11, save=tb.Save(path=tmp_path / "cut.h5", every=5, frames_per_checkpoint=2))
     resumed = make_pile()
-    resumed.run(until=0.2, save=tb.Save(path=tmp_path / "cut.h5", every=5, checkpoint_every=2), resume=True)
+    resumed.run(until=0.2, save=tb.Save(path=tmp_path / "cut.h5", every=5, frames_per_checkpoint=2), resume=True)
     assert resumed.state.sha256() == whole.state.sha256()
     with tb.Trajectory(tmp_path / "whole.h5") as a, tb.Trajectory(tmp_path / "cut.h5") as b:
         assert a.final_state_sha256 == b.final_state_sha256 == whole.state.sha256()

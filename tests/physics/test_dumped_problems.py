@@ -7,7 +7,7 @@ import pytest
 
 import tumble as tb
 from tests.naive.mechanisms import simulate
-from tumble.solvers import SolverInteriorPoint, SolverNCPInteriorPoint
+from tumble import SolverInteriorPoint, SolverNCPInteriorPoint
 
 REACHED = 7.0 * np.sqrt(np.finfo(float).eps)
 """What an interior point reaches on every machine, 1e-7. It ends where the products x o z are lost in rounding, at eps;

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.errors import ExperimentError
+from tumble.errors import ExperimentError, NotConvergedError
 from tumble.experiments import EXPERIMENTS, describe, run_experiment
 from tumble.experiments.base import (
     MARK,
@@ -18,7 +18,6 @@ from tumble.experiments.base import (
     overlap_metrics,
     overlap_ratio,
 )
-from tumble.sim.run import NotConvergedError
 
 STEPS = (0.0025, 0.01)
 GRAVITY = 9.81

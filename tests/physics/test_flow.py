@@ -85,7 +85,7 @@ def test_energy_of_what_comes_and_goes_is_accounted_for():
         kinetic = 0.5 * sim.model.body_mass[here] @ (sim.velocities()[here] ** 2).sum(axis=1)
         turning = 0.5 * (sim.model.body_inertia[here] * sim.state.spin[here] ** 2).sum()
         assert report.kinetic_energy == pytest.approx(kinetic + turning, rel=1e-12)
-    assert sim.flow()["drain.removed"] > 40
+    assert sim.flow_totals()["drain.removed"] > 40
 
 
 def test_new_bodies_overlap_nothing():
@@ -160,13 +160,13 @@ def test_sinks_take_what_they_say_and_keep_jointed_bodies():
     assert np.flatnonzero(~sim.present()).tolist() == [inside, outside]
     sim.run(until=1.0, progress=False)
     assert np.flatnonzero(~sim.present()).tolist() == [inside, outside, free]
-    masses = [sim.flow()[f"{name}.removed_mass"] for name in ("hole", "away", "floor")]
+    masses = [sim.flow_totals()[f"{name}.removed_mass"] for name in ("hole", "away", "floor")]
     assert masses == [1.0, 2.0, 4.0]
     assert sim.positions()[free, 2] == pytest.approx(-0.5, abs=0.011) and not sim.velocities()[free].any()
 
 
 def test_a_killed_pour_resumes_to_the_same_bits(tmp_path):
-    save = dict(every=5, checkpoint_every=2)
+    save = dict(every=5, frames_per_checkpoint=2)
     whole = pour()
     result = whole.run(until=0.4, save=tb.Save(path=tmp_path / "whole.h5", **save), progress=False)
     assert result.flow_totals["balls.placed"] > 500 and result.flow_totals["drain.removed"] > 10
@@ -198,7 +198,7 @@ def test_a_pour_has_the_same_bits_for_one_and_two_threads():
 def test_problems_of_a_pour_can_be_dumped_and_read(tmp_path):
     """Absent bodies are no unknowns of a stored problem, also those that left at the end of the step it is from."""
     sim = pour()
-    while sim.flow()["drain.removed"] == 0.0:
+    while sim.flow_totals()["drain.removed"] == 0.0:
         before = sim.present()
         report = sim.step()
     sim.dump_problem(tmp_path / "step.hdf5")

@@ -5,12 +5,11 @@ import pytest
 
 import tumble as tb
 from tumble.bench.slab import stored_slab
-from tumble.errors import ExperimentError
+from tumble.errors import ExperimentError, NotConvergedError
 from tumble.experiments import planar, pressure, run_experiment
 from tumble.experiments.painleve import PRINTED as ROD
 from tumble.experiments.particle import PRINTED as PARTICLE
 from tumble.experiments.reference import rank_and_spread
-from tumble.sim.run import NotConvergedError
 
 LAWS = ("coulomb", "relaxed")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.solvers import SolverGaussSeidel, SolverInteriorPoint
+from tumble import SolverGaussSeidel, SolverInteriorPoint
 
 SYMMETRIC = 1e-8
 

@@ -205,20 +205,20 @@ def table():
     )
     yield "two materials", lambda: builder().add_material(tb.Material(name="steel")), S, ("'steel'", "unique")
     yield (
-        "set_friction name",
-        lambda: builder().set_friction("steel", "stel", 0.1),
+        "set_pair name",
+        lambda: builder().set_pair("steel", "stel", friction=0.1),
         S,
         ("'stel'", "Did you mean 'steel'?"),
     )
     yield from rows(
-        "set_friction", lambda v: builder().set_friction("steel", "steel", v), (*NUMBERS, -0.1), S, "set_friction"
+        "set_pair", lambda v: builder().set_pair("steel", "steel", friction=v), (*NUMBERS, -0.1), S, "set_pair"
     )
     yield from rows(
-        "set_friction material",
-        lambda v: builder().set_friction("steel", v, 0.1),
+        "set_pair material",
+        lambda v: builder().set_pair("steel", v, friction=0.1),
         (None, 3, ["steel"]),
         S,
-        "set_friction.material",
+        "set_pair.material",
     )
     for kind, make in (
         ("add_body", ball),
@@ -391,7 +391,11 @@ def table():
     yield from rows("Save.path", lambda v: tb.Save(path=v), ("", None, 3), O, "Save.path")
     yield from rows("Save.every", lambda v: tb.Save(path="a", every=v), NOT_COUNTS, O, "Save.every")
     yield from rows(
-        "Save.checkpoint_every", lambda v: tb.Save(path="a", checkpoint_every=v), NOT_COUNTS, O, "checkpoint_every"
+        "Save.frames_per_checkpoint",
+        lambda v: tb.Save(path="a", frames_per_checkpoint=v),
+        NOT_COUNTS,
+        O,
+        "frames_per_checkpoint",
     )
     yield from rows(
         "Save.fields", lambda v: tb.Save(path="a", fields=v), (("positon",),), O, "Did you mean 'position'?"

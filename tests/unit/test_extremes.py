@@ -336,16 +336,16 @@ def test_lemke_refuses_a_table_that_is_too_large():
     n = 1000
     problem = tb.ConeProblem.from_matrix(np.eye(3 * n), np.tile([-1.0, 0.1, 0.0], n), np.full(n, 0.5))
     with pytest.raises(ProblemError, match=r"SolverLemke.*at most .* rows .got 10000"):
-        tb.solvers.SolverLemke().solve(problem)
+        tb.SolverLemke().solve(problem)
 
 
 def test_lemke_keeps_its_limit_of_time():
     begin = time.perf_counter()
-    solution = tb.solvers.SolverLemke(seconds=1e-4, facets=16).solve(random_problem(40))
+    solution = tb.SolverLemke(seconds=1e-4, facets=16).solve(random_problem(40))
     assert time.perf_counter() - begin < 3.0 and solution.iterations < 20_000
     assert solution.status == "max_iterations"
 
 
 def test_options_of_lemke_are_checked():
     with pytest.raises(OptionsError, match=r"SolverLemke.seconds"):
-        tb.solvers.SolverLemke(seconds=0.0)
+        tb.SolverLemke(seconds=0.0)

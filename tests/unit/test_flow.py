@@ -105,7 +105,7 @@ def test_random_orientations_and_spin_in_world_axes():
     sim = simulation(
         emitter(shape=tb.Box((0.1, 0.06, 0.04)), orientation="random", velocity=(1, 0, -2), angular_velocity=(0, 0, 3))
     )
-    while sim.flow()["pour.placed"] < 20:
+    while sim.flow_totals()["pour.placed"] < 20:
         before = sim.present()
         sim.step()
         new = sim.present() & ~before
@@ -201,7 +201,7 @@ def test_scene_files_and_what_info_says(tmp_path):
     sim = tb.Simulation(model, options=tb.StepOptions(dt=4e-3), threads=1)
     sim.run(until=0.4, save=tb.Save(path=tmp_path / "run.h5"), progress=False)
     facts = run_facts(tmp_path / "run.h5")
-    assert facts["pour.placed"] == sim.flow()["pour.placed"] > 10
+    assert facts["pour.placed"] == sim.flow_totals()["pour.placed"] > 10
     assert facts["present"] == sim.present().sum()
     path.write_text(TOML.replace('type = "disc"', 'type = "ball"'))
     with pytest.raises(SceneError, match=r"emitter\[0\].region.type: must be one of 'box', 'disc'"):

@@ -34,7 +34,7 @@ def test_a_control_group_bounds_it(monkeypatch):
         lambda s: tb.random_points(10**15, 0.1, low=(0, 0, 0), high=(1, 1, 1)),
         lambda s: s.add_spheres(0.1, mass=1.0, position=np.broadcast_to(np.zeros(3), (10**15, 3))),
         lambda s: s.add_boxes((1, 1, 1), mass=1.0, position=np.broadcast_to(np.zeros(3), (10**15, 3))),
-        lambda s: s.add_bodies(tb.Sphere(0.1), mass=1.0, position=np.broadcast_to(np.zeros(3), (10**15, 3))),
+        lambda s: s.add_copies(tb.Sphere(0.1), mass=1.0, position=np.broadcast_to(np.zeros(3), (10**15, 3))),
         lambda s: s.add_emitter(
             tb.Sphere(0.1), mass=1.0, count=10**15, rate=1.0, region=tb.DiscRegion(center=(0, 0, 0), radius=1.0)
         ),

@@ -161,7 +161,7 @@ def test_pool_of_several_meshes():
     scene = SceneBuilder()
     scene.add_body(one, mass=1.0)
     scene.add_body(two, mass=1.0)
-    scene.add_bodies([one, Placed(two, (0, 0, 5))], position=np.zeros((3, 3)), mass=1.0)
+    scene.add_copies([one, Placed(two, (0, 0, 5))], position=np.zeros((3, 3)), mass=1.0)
     model = scene.build()
     g = model.geometry
     assert np.array_equal(model.shape_geometry, [0, 1, *(0, 1) * 3])
@@ -366,7 +366,7 @@ def test_meshes_in_scene_files(tmp_path):
         [[body]]
         kind = "static"
         shape = {type = "mesh", vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0]], triangles = [[0, 1, 2]]}
-        [[bodies]]
+        [[copies]]
         mass = 2
         shape = {type = "mesh", file = "parts/block.stl", unit = "mm"}
         packing = {kind = "random", count = 3, low = [0, 0, 0], high = [3, 3, 3]}
@@ -402,8 +402,8 @@ def cases():
     yield from rows(lambda v: Mesh(TETRAHEDRON, FACES, v), (1, "yes", None), "Mesh.cavity")
     yield from rows(lambda v: Mesh(TETRAHEDRON, [*FACES, v]), ((0, 1, 1),), "area above 0", "1 of 5", "Mesh.cleaned")
     yield from rows(lambda v: Mesh.cleaned(TETRAHEDRON, v), ([(0, 1, 1)],), "at least one triangle")
-    for name in ("add_body", "add_bodies"):
-        more = {"position": [[0, 0, 0]]} if name == "add_bodies" else {}
+    for name in ("add_body", "add_copies"):
+        more = {"position": [[0, 0, 0]]} if name == "add_copies" else {}
         yield from rows(
             lambda v, name=name, more=more: getattr(SceneBuilder(), name)(Mesh(TETRAHEDRON, v), mass=1.0, **more),
             (FACES[:3],),

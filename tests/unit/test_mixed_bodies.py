@@ -105,7 +105,7 @@ def test_mixed_bodies_are_those_added_one_by_one(given):
     for k, kind in enumerate(kinds):
         row = {name: column[k] for name, column in columns.items()}
         one_by_one.add_body(kind, **row, **same, material=[own[k]] * len(kind) if isinstance(kind, list) else own[k])
-    bodies = together.add_mixed(kinds, **columns, **same, material=own)
+    bodies = together.add_bodies(kinds, **columns, **same, material=own)
     assert bodies == range(count)
     assert differences(one_by_one.build(), together.build()) == ["names"]
 
@@ -113,7 +113,7 @@ def test_mixed_bodies_are_those_added_one_by_one(given):
 def test_mixed_bodies_take_joints_and_contacts():
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace())
-    scene.add_mixed(
+    scene.add_bodies(
         [tb.Box((1, 1, 1)), [tb.Sphere(0.5)], tb.Cone(0.5, 1)], position=[(0, 0, 1), (2, 0, 1), (4, 0, 2)], mass=1
     )
     scene.add_joint("spherical", 1, 2, anchor=(1, 0, 1))
@@ -129,31 +129,31 @@ APART = [tb.Placed(tb.Sphere(1e-12), (x, x, 0)) for x in (-1e9, 1e9)]
 BAD = {
     "one shape": (
         dict(shapes=BALL),
-        "add_mixed: needs the shapes of each body (got Sphere(radius=0.5))",
+        "add_bodies: needs the shapes of each body (got Sphere(radius=0.5))",
     ),
-    "too few": (dict(shapes=[BALL]), "add_mixed.shapes: needs one entry a body (got 1 for 2 positions)"),
+    "too few": (dict(shapes=[BALL]), "add_bodies.shapes: needs one entry a body (got 1 for 2 positions)"),
     "no shape": (
         dict(shapes=[BALL, 3]),
-        "add_mixed.shapes[1]: must be a shape or a non-empty sequence of shapes (got 3)",
+        "add_bodies.shapes[1]: must be a shape or a non-empty sequence of shapes (got 3)",
     ),
-    "none": (dict(shapes=[None, BALL]), "add_mixed.shapes[0]: must be a shape"),
-    "empty": (dict(shapes=[BALL, []]), "add_mixed.shapes[1]: must be a shape or a non-empty"),
-    "half-space": (dict(shapes=[BALL, tb.HalfSpace()]), "add_mixed.shapes[1]: a HalfSpace has no finite mass"),
-    "apart": (dict(shapes=[BALL, APART]), "add_mixed.shapes[1]: must have principal moments > 0 kg m^2"),
-    "masses": (dict(mass=[1.0, -1.0]), "add_mixed.mass: must be > 0 kg (got -1.0 at index 1)"),
-    "both": (dict(density=1.0), "add_mixed: needs either mass or density"),
-    "densities": (dict(mass=None, density=[1.0]), "add_mixed.density: must have shape (2,)"),
+    "none": (dict(shapes=[None, BALL]), "add_bodies.shapes[0]: must be a shape"),
+    "empty": (dict(shapes=[BALL, []]), "add_bodies.shapes[1]: must be a shape or a non-empty"),
+    "half-space": (dict(shapes=[BALL, tb.HalfSpace()]), "add_bodies.shapes[1]: a HalfSpace has no finite mass"),
+    "apart": (dict(shapes=[BALL, APART]), "add_bodies.shapes[1]: must have principal moments > 0 kg m^2"),
+    "masses": (dict(mass=[1.0, -1.0]), "add_bodies.mass: must be > 0 kg (got -1.0 at index 1)"),
+    "both": (dict(density=1.0), "add_bodies: needs either mass or density"),
+    "densities": (dict(mass=None, density=[1.0]), "add_bodies.density: must have shape (2,)"),
     "materials": (
         dict(material=["default"]),
-        "add_mixed.material: needs one material or 2 (got 1). Give one for each body",
+        "add_bodies.material: needs one material or 2 (got 1). Give one for each body",
     ),
-    "material": (dict(material="ice"), "add_mixed: unknown material (got 'ice')"),
+    "material": (dict(material="ice"), "add_bodies: unknown material (got 'ice')"),
     "orientations": (
         dict(orientation=[(1, 0, 0, 0), (2, 0, 0, 0)]),
-        "add_mixed.orientation: must be a unit quaternion",
+        "add_bodies.orientation: must be a unit quaternion",
     ),
-    "velocity": (dict(velocity=[(1, 0, 0)]), "add_mixed.velocity: must have shape (2, 3)"),
-    "position": (dict(position=(0, 0, 0)), "add_mixed.position"),
+    "velocity": (dict(velocity=[(1, 0, 0)]), "add_bodies.velocity: must have shape (2, 3)"),
+    "position": (dict(position=(0, 0, 0)), "add_bodies.position"),
     "name": (dict(name="a[1]"), "must be a text without brackets"),
 }
 
@@ -165,7 +165,7 @@ def test_bad_mixed_bodies_are_named(case):
     scene.add_material(tb.Material(name="default"))
     given = {"shapes": [BALL, BALL], "position": TWO, "mass": 1.0, **change}
     with pytest.raises(SceneError) as caught:
-        scene.add_mixed(given.pop("shapes"), **given)
+        scene.add_bodies(given.pop("shapes"), **given)
     assert text in str(caught.value)
     with pytest.raises(SceneError, match="a scene needs at least one body"):
         scene.build()

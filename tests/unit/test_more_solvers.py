@@ -13,13 +13,7 @@ import tumble as tb
 from tests.naive.mechanisms import simulate
 from tests.naive.problems import natural_map, random_problem
 from tests.unit.test_joints import jointed_contacts
-from tumble.enums import Law, Status
-from tumble.errors import OptionsError, ProblemError
-from tumble.problem.cone_problem import contact_first
-from tumble.solve.rolling import project_rolling
-from tumble.solvers import (
-    SOLVERS,
-    RollingProblem,
+from tumble import (
     SolverAPGD,
     SolverAuto,
     SolverFixedPoint,
@@ -27,10 +21,12 @@ from tumble.solvers import (
     SolverLemke,
     SolverNSGS,
     SolverPolyhedralQP,
-    facets,
-    make_solver,
-    measure_rolling,
 )
+from tumble.enums import Law, Status
+from tumble.errors import OptionsError, ProblemError
+from tumble.problem.cone_problem import contact_first
+from tumble.solve.rolling import project_rolling
+from tumble.solvers import SOLVERS, RollingProblem, facets, make_solver, measure_rolling
 
 BOTH = ["admm", "auto", "fixed_point", "interior_point", "ncp_interior_point", "nsgs", "semismooth_newton"]
 """Solvers of both laws with round cones."""

@@ -5,9 +5,10 @@ import pytest
 
 import tumble as tb
 from tests.naive.problems import random_problem
+from tumble import SolverGaussSeidel, SolverJacobi
 from tumble.errors import OptionsError
 from tumble.problem.cone_problem import contact_first
-from tumble.solvers import SolverGaussSeidel, SolverJacobi, make_solver
+from tumble.solvers import make_solver
 
 
 def onto_cones(x, mu):

@@ -176,7 +176,7 @@ def test_a_file_taken_away_in_mid_run_is_noticed(folder):
             (folder / "run.h5").unlink()
         return False
 
-    save = tb.Save(path="run.h5", every=1, checkpoint_every=2)
+    save = tb.Save(path="run.h5", every=1, frames_per_checkpoint=2)
     with pytest.raises(FileError, match="must stay where it is"):
         balls().run(until=0.04, save=save, progress=False, stop=remove)
 
@@ -583,7 +583,7 @@ def test_what_breaks_off_in_a_frame_or_before_a_report_is_not_gone_on_with(folde
         return real(*given)
 
     monkeypatch.setattr(place, called, broken)
-    sim, save = balls(), tb.Save(path="run.h5", every=3, overwrite=True, checkpoint_every=2)
+    sim, save = balls(), tb.Save(path="run.h5", every=3, overwrite=True, frames_per_checkpoint=2)
     with pytest.raises(KeyboardInterrupt):
         sim.run(until=0.04, save=save, progress=False)
     with pytest.raises(FileError, match=r"must be whole to go on with .* resume=True"):

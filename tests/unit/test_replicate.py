@@ -189,7 +189,7 @@ def test_materials_are_shared():
     own = tb.SceneBuilder()
     own.add_body([tb.Sphere(0.25), tb.Sphere(0.5)], mass=1.0, material=[rubber, STEEL])
     own.add_body(tb.Sphere(0.5), mass=1.0)
-    own.set_friction(rubber, "steel", 0.5)
+    own.set_pair(rubber, "steel", friction=0.5)
     scene = start()
     scene.replicate(own, position=SHIFTS[:2])
     model = scene.build()
@@ -214,7 +214,7 @@ def steel(friction):
 def pairs(friction):
     scene = start()
     scene.add_material(tb.Material(name="ice"))
-    scene.set_friction("steel", "ice", friction)
+    scene.set_pair("steel", "ice", friction=friction)
     return scene
 
 

@@ -16,7 +16,7 @@ friction = 0.2
 [[material]]
 name = "rubber"
 friction = 0.9
-[[friction]]
+[[pair]]
 a = "steel"
 b = "rubber"
 friction = 0.7

@@ -360,7 +360,7 @@ def test_many_bodies_share_one_hull():
     hull, other = ConvexHull(TETRAHEDRON), ConvexHull(CUBE)
     scene = SceneBuilder()
     scene.add_static(HalfSpace())
-    many = scene.add_bodies(
+    many = scene.add_copies(
         [Placed(hull, (0, 0, 1)), Rounded(other, 0.1)],
         position=np.arange(30.0).reshape(10, 3),
         density=np.arange(1.0, 11.0),
@@ -442,14 +442,14 @@ shapes = [
 [[body]]
 mass = 1
 shape = {type = "hull", points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]}
-[[bodies]]
+[[copies]]
 name = "rocks"
 density = 2500
 shapes = [{type = "hull", points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], position = [0, 0, 2]}]
 orientation = [0, 1, 0, 0]
 torque = [0, 0, 1]
 packing = {kind = "grid", shape = [2, 2, 1], spacing = 3}
-[[bodies]]
+[[copies]]
 mass = [1, 2]
 shape = {type = "cone", radius = 1, height = 2}
 position = [[0, 0, 0], [0, 0, 5]]
@@ -537,12 +537,12 @@ def test_mistakes_in_tables_of_bodies(tmp_path):
     path = tmp_path / "scene.toml"
     ball = 'shape = {type = "sphere", radius = 1}'
     for text, place, word in (
-        (f"mass = 1\n{ball}", "bodies[0]: position", "packing"),
-        ("mass = 1\nposition = [[0, 0, 0]]", "bodies[0]: shape", "neither"),
-        (f"{ball}\nposition = [[0, 0, 0]]", "bodies[0]: add_bodies", "either mass or density"),
-        (f"mass = 1\nsize = 2\n{ball}\nposition = [[0, 0, 0]]", "bodies[0].size", "unknown key"),
+        (f"mass = 1\n{ball}", "copies[0]: position", "packing"),
+        ("mass = 1\nposition = [[0, 0, 0]]", "copies[0]: shape", "neither"),
+        (f"{ball}\nposition = [[0, 0, 0]]", "copies[0]: add_copies", "either mass or density"),
+        (f"mass = 1\nsize = 2\n{ball}\nposition = [[0, 0, 0]]", "copies[0].size", "unknown key"),
     ):
-        path.write_text(f"[[bodies]]\n{text}")
+        path.write_text(f"[[copies]]\n{text}")
         with pytest.raises(SceneError) as caught:
             load_scene(path)
         assert FORM.fullmatch(str(caught.value)) and str(caught.value).startswith(f"{path}: {place}")
@@ -553,7 +553,7 @@ def test_mistakes_in_tables_of_bodies(tmp_path):
 
 
 def rocks(**options):
-    return SceneBuilder().add_bodies(
+    return SceneBuilder().add_copies(
         options.pop("shapes", Cone(0.1, 0.2)), **({"mass": 1.0, "position": [[0, 0, 1], [0, 0, 2]]} | options)
     )
 
@@ -610,18 +610,18 @@ def cases():
             lambda v, make=make: make(shapes=v), (HeightField(BUMP, (1, 1)),), "HeightField", "add_static", "Mesh"
         )
         yield from rows(lambda v, make=make: make(shapes=v), (None, 3, [], [3]), "shape", "For example")
-    yield from rows(lambda v: rocks(mass=v), (NAN, "1", 0, -1, [1.0], [1.0, -1.0], [1.0, NAN]), "add_bodies.mass")
-    yield from rows(lambda v: rocks(mass=None, density=v), (NAN, "1", 0, [1.0, 0.0]), "add_bodies.density")
+    yield from rows(lambda v: rocks(mass=v), (NAN, "1", 0, -1, [1.0], [1.0, -1.0], [1.0, NAN]), "add_copies.mass")
+    yield from rows(lambda v: rocks(mass=None, density=v), (NAN, "1", 0, [1.0, 0.0]), "add_copies.density")
     yield from rows(lambda v: rocks(density=v), (1.0,), "either mass or density")
     yield from rows(lambda v: rocks(mass=v), (None,), "either mass or density")
-    yield from rows(lambda v: rocks(position=v), ((0, 0, 0), [], [[0, 0]], np.zeros((0, 3))), "add_bodies.position")
-    yield from rows(lambda v: rocks(orientation=v), ((2, 0, 0, 0), [(1, 0, 0, 0)], "no"), "add_bodies.orientation")
+    yield from rows(lambda v: rocks(position=v), ((0, 0, 0), [], [[0, 0]], np.zeros((0, 3))), "add_copies.position")
+    yield from rows(lambda v: rocks(orientation=v), ((2, 0, 0, 0), [(1, 0, 0, 0)], "no"), "add_copies.orientation")
     for name in ("velocity", "angular_velocity", "force", "torque"):
         yield from rows(
-            lambda v, name=name: rocks(**{name: v}), ((1, 2), (NAN, 0, 0), [[1, 2, 3]], "no"), f"add_bodies.{name}"
+            lambda v, name=name: rocks(**{name: v}), ((1, 2), (NAN, 0, 0), [[1, 2, 3]], "no"), f"add_copies.{name}"
         )
-    yield from rows(lambda v: rocks(locked=v), (["q"], 3), "add_bodies.locked")
-    yield from rows(lambda v: rocks(group=v), (-1, 2**32), "add_bodies.group")
+    yield from rows(lambda v: rocks(locked=v), (["q"], 3), "add_copies.locked")
+    yield from rows(lambda v: rocks(group=v), (-1, 2**32), "add_copies.group")
     yield from rows(lambda v: rocks(name=v), ("", 3, "a[1]"), "name")
     yield from rows(lambda v: rocks(material=v), (3, ["default", "default"]), "material")
 

@@ -32,7 +32,7 @@ _FIRST_STEPS = {
 kinds = (tb.Sphere(0.05), tb.Box((0.08, 0.08, 0.08)), tb.Cylinder(0.05, 0.08), tb.Capsule(0.03, 0.05),
          tb.ConvexHull(np.random.default_rng(0).normal(size=(14, 3)) * 0.03))
 for k, kind in enumerate(kinds):
-    scene.add_bodies(kind, density=7800.0, position=points[k::5])
+    scene.add_copies(kind, density=7800.0, position=points[k::5])
 """,
 }
 _FIRST_STEP = """

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import interrupts
-from ..errors import ExpectationError, TumbleError, message, warning_line
+from ..errors import ExpectationError, NotConvergedError, TumbleError, message, warning_line
 from ..version import __version__
 from .arguments import BAD_INPUT, NOT_CONVERGED
 from .bench import bench
@@ -49,8 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = mistake.format_message().strip()
         return _fail(text + ("" if text.endswith((".", "?")) else ".") + " Try 'tumble --help'.", BAD_INPUT)
     except TumbleError as mistake:
-        from ..sim.run import NotConvergedError
-
         missed = isinstance(mistake, (NotConvergedError, ExpectationError))
         return _fail(str(mistake), NOT_CONVERGED if missed else BAD_INPUT)
     except interrupts.Interrupted as stop:

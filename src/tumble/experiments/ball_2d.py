@@ -14,8 +14,7 @@ import numpy as np
 
 import tumble as tb
 
-from ..errors import message
-from ..sim.run import NotConvergedError
+from ..errors import NotConvergedError, message
 from .base import LAWS, Job, setting
 from .base import Settings as BaseSettings
 from .figures import COLORS, new_figure, save_figure, tidy

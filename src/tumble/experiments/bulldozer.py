@@ -123,7 +123,7 @@ def add_grains(scene: tb.SceneBuilder, s: Settings, position: np.ndarray, orient
     material = scene.add_material(
         tb.Material(name="grains", friction=s.grain_friction, cohesion=s.cohesion, cohesion_range=reach)
     )
-    scene.add_bodies(
+    scene.add_copies(
         s.grain,
         density=s.grain_density,
         material=material,

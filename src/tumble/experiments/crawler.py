@@ -155,7 +155,7 @@ def _add_shoes(scene: tb.SceneBuilder, side: str, y: float, material: tb.Materia
     ahead = np.roll(pins, -1, axis=0) - pins
     middle = pins + 0.5 * ahead
     turn = [rotation.from_axis_angle((0.0, 1.0, 0.0), -math.atan2(dz, dx)) for dx, dz in ahead]
-    first = scene.add_bodies(
+    first = scene.add_copies(
         shoe(),
         mass=MASS_SHOE,
         material=material,

@@ -177,7 +177,7 @@ def build(s: Settings, bodies: int, *, cohesion: float, turning: float) -> tb.Mo
     tilt /= np.linalg.norm(tilt, axis=1, keepdims=True)
     for k, (name, shape) in enumerate(SHAPES.items()):
         mine = kind == k
-        scene.add_bodies(
+        scene.add_copies(
             shape, density=s.density, material=grain, position=points[mine], orientation=tilt[mine], name=name
         )
     return scene.build()

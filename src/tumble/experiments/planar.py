@@ -17,9 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..enums import Law
-from ..errors import message
+from ..errors import NotConvergedError, message
 from ..problem.cone_problem import ConeProblem
-from ..sim.run import NotConvergedError
 from ..solve.residuals import Residuals, measure
 from .base import Job
 

@@ -15,7 +15,9 @@ import tumble as tb
 
 from ..backends.base import STALL_CHECKS
 from ..errors import ExperimentError, message
-from ..solvers import IterativeSolver, Solution, SolverGaussSeidel, SolverJacobi
+from ..solve.gauss_seidel import SolverGaussSeidel
+from ..solve.jacobi import SolverJacobi
+from ..solvers import IterativeSolver, Solution
 from ..view.picture import render
 from . import fill
 from .base import Job, setting

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from ..errors import ExperimentError, message
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ContactOperator
-from ..solvers import SolverInteriorPoint
+from ..solve.interior_point import SolverInteriorPoint
 
 NULL = 1e-10
 """Eigenvalues below this part of the largest count as zero."""

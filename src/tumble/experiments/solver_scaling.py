@@ -15,7 +15,8 @@ import numpy as np
 import tumble as tb
 
 from ..errors import ExperimentError, message
-from ..solvers import Solution, SolverLemke, facets, make_solver
+from ..solve.lemke import SolverLemke
+from ..solvers import Solution, facets, make_solver
 from .base import Job, setting, slope
 from .figures import PALETTE, Curve, Panel, draw_panels
 from .reference import interior_point

@@ -91,7 +91,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
                 str(path),
                 "must be a checkpoint",
                 "no such file",
-                "Check the name; a run writes one every Save.checkpoint_every frames.",
+                "Check the name; a run writes one every Save.frames_per_checkpoint frames.",
             )
         )
     check_readable(path)

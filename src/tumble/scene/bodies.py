@@ -150,7 +150,7 @@ class Bodies:
             motion=motion,
         )[0]
 
-    def add_bodies(
+    def add_copies(
         self,
         shapes: Any,
         *,
@@ -173,7 +173,7 @@ class Bodies:
         shapes as in `add_body`; position (n, 3) [m]; orientation (4,) or (n, 4); mass or density: a number or (n,);
         velocities, forces and torques: (3,) or (n, 3).
         """
-        where = self._label("add_bodies", name)
+        where = self._label("add_copies", name)
         points = places(where, position)
         placed = as_placed(where, shapes)
         unit = mass_properties(where, placed, mass=1.0, density=None)
@@ -200,7 +200,7 @@ class Bodies:
             axes=unit.axes,
         )
 
-    def add_mixed(
+    def add_bodies(
         self,
         shapes: Iterable[Any],
         *,
@@ -224,7 +224,7 @@ class Bodies:
         by `ConvexHull.many`. position (n, 3) [m]; orientation (4,) or (n, 4); mass or density: a number or (n,);
         material: one, or one a body; velocities, forces and torques: (3,) or (n, 3).
         """
-        where = self._label("add_mixed", name)
+        where = self._label("add_bodies", name)
         points = places(where, position)
         placed = _shapes_of_each(where, shapes, len(points))
         m, center, moments, axes = all_properties(where, placed, mass=mass, density=density)
@@ -481,7 +481,7 @@ def _shapes_of_each(where: str, shapes: Iterable[Any], count: int) -> list[tuple
     try:
         each = list(shapes)
     except TypeError:
-        remedy = "For one shape many times use add_bodies."
+        remedy = "For one shape many times use add_copies."
         raise SceneError(message(where, "needs the shapes of each body", checks.short(shapes), remedy)) from None
     if len(each) != count:
         got = f"{len(each)} for {count} positions"

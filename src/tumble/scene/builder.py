@@ -47,10 +47,6 @@ class SceneBuilder(Bodies, Mechanism, Flow):
         """Register a material and return it."""
         return self._materials.add(material)
 
-    def set_friction(self, a: Material | str, b: Material | str, friction: float) -> None:
-        """Friction between two materials, in place of the smaller of their own values."""
-        self._materials.set_pair("set_friction", a, b, friction=friction)
-
     def set_pair(self, a: Material | str, b: Material | str, **properties: float) -> None:
         """Properties of a `Material` (friction, restitution ..) between two of them, in place of the combined ones."""
         self._materials.set_pair("set_pair", a, b, **properties)

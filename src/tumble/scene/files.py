@@ -131,13 +131,12 @@ def _load_toml(path: Path, text: str) -> LoadedScene:
     reader = ShapeReader(path.parent)
     adders = {
         "material": lambda **row: builder.add_material(Material(**row)),
-        "friction": lambda a, b, friction: builder.set_friction(a, b, friction),
         "pair": builder.set_pair,
         "container": functools.partial(_add_container, builder),
         "body": functools.partial(_add_body, builder, reader),
         "spheres": functools.partial(_add_spheres, builder),
         "boxes": functools.partial(_add_boxes, builder),
-        "bodies": functools.partial(_add_bodies, builder, reader),
+        "copies": functools.partial(_add_copies, builder, reader),
         **flow_adders(builder, functools.partial(_shapes, builder, reader)),
         **mechanism_adders(builder, path.parent, _turn),
         "exclude": builder.exclude_pair,
@@ -171,11 +170,11 @@ def _add_body(builder: SceneBuilder, reader: ShapeReader, *, kind: str = "dynami
     add(shapes, **row)
 
 
-def _add_bodies(builder: SceneBuilder, reader: ShapeReader, **row: Any) -> None:
+def _add_copies(builder: SceneBuilder, reader: ShapeReader, **row: Any) -> None:
     shapes = _shapes(builder, reader, row)
     reach = max(np.linalg.norm(p.position) + p.shape.bound for p in shapes)
     points = _points(row, lambda count: float(reach))
-    builder.add_bodies(shapes, position=points, **_turn(row))
+    builder.add_copies(shapes, position=points, **_turn(row))
 
 
 def _shapes(builder: SceneBuilder, reader: ShapeReader, row: dict[str, Any]) -> list[Placed]:

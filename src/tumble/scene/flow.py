@@ -226,7 +226,7 @@ class Flow:
                 if held.size:
                     raise SceneError(
                         message(
-                            f"emitter '{e.name}'", "its bodies take no joints", f"body {held[0]}", "Use add_bodies."
+                            f"emitter '{e.name}'", "its bodies take no joints", f"body {held[0]}", "Use add_copies."
                         )
                     )
         initial.flow = np.zeros(len(flow.columns))

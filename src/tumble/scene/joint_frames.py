@@ -161,6 +161,21 @@ class JointFrames:
                 pair[own] = self._local(k, at + rotation.rotate(q, pair[other]))
         return pair[0], pair[1]
 
+    def _spring_anchors(
+        self, where: str, i: int, j: int, anchors: Any, anchor_a: Any, anchor_b: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of a spring in the principal frames of the two bodies."""
+        own = (("anchor_a", anchor_a), ("anchor_b", anchor_b))
+        if anchors is None:
+            points = [checks.vector(f"{where}.{label}", (0.0, 0.0, 0.0) if p is None else p) for label, p in own]
+            return self._to_principal(i, points[0]), self._to_principal(j, points[1])
+        if any(p is not None for _, p in own):
+            raise SceneError(
+                message(where, "takes anchors in the world or in the bodies", "both", "Leave one kind out.")
+            )
+        world = checks.array(where + ".anchors", anchors, (2, 3))
+        return self._local(i, world[0]), self._local(j, world[1])
+
     def _axes(
         self, where: str, kind: JointKind, i: int, j: int, axis: Any, second: Any, axis_a: Any, axis_b: Any
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -238,24 +238,24 @@ class Mechanism(JointRows):
         a: int | str | None,
         b: int | str | None,
         *,
-        anchor_a: Sequence[float] = (0.0, 0.0, 0.0),
-        anchor_b: Sequence[float] = (0.0, 0.0, 0.0),
+        anchors: Sequence[Sequence[float]] | None = None,
+        anchor_a: Sequence[float] | None = None,
+        anchor_b: Sequence[float] | None = None,
         stiffness: float = 0.0,
         damping: float = 0.0,
         rest_length: float | None = None,
         name: str | None = None,
     ) -> str:
-        """A spring and damper between two points, anchors in the frames of the bodies [m] (None: the ground).
+        """A spring and damper between two points of two bodies (None: the ground).
 
+        anchors: both points, in the world as the scene is now [m]. Or anchor_a, anchor_b in the frames of the bodies,
+        their origins if left out; the ground's frame is that of the world.
         stiffness [N/m], damping [N s/m]; rest_length [m], as it is now if left out. Implicit: any stiffness is stable.
         """
         where = self._label("add_spring", name)
         i, j = self._joined(where, a, b)
         k, d = _spring_constants(where, stiffness, damping)
-        pa, pb = (
-            self._to_principal(body, checks.vector(f"{where}.{label}", p))
-            for body, label, p in ((i, "anchor_a", anchor_a), (j, "anchor_b", anchor_b))
-        )
+        pa, pb = self._spring_anchors(where, i, j, anchors, anchor_a, anchor_b)
         element = self._element(where, name, "spring", i, j)
         frame = self._frame(i, j, pa, pb, rotation.IDENTITY, rotation.IDENTITY, local=True)
         now = float(np.linalg.norm(self._world(frame, 1)[0] - self._world(frame, 0)[0]))

@@ -45,7 +45,14 @@ def mechanism_tables(table: Callable[..., Any], some: Callable[[Any, int], Any],
         damping=float,
     )
     spring = table(
-        "Spring", joined, anchor_a=vector, anchor_b=vector, stiffness=float, damping=float, rest_length=float
+        "Spring",
+        joined,
+        anchors=some(vector, 2),
+        anchor_a=vector,
+        anchor_b=vector,
+        stiffness=float,
+        damping=float,
+        rest_length=float,
     )
     joint_spring = table("JointSpring", named, joint=(coordinate, ...), stiffness=float, damping=float, rest=float)
     six = some(float, 6)

@@ -133,8 +133,8 @@ def schema() -> types.SimpleNamespace:
     )
     spheres = table("Spheres", many, radius=float | list[float], radius_range=some(float, 2), seed=int)
     boxes = table("Boxes", many, turned, size=(vector | list[vector], ...), orientation=quaternion | list[quaternion])
-    bodies = table(
-        "Bodies",
+    copies = table(
+        "Copies",
         many,
         turned,
         **shapes,
@@ -168,13 +168,12 @@ def schema() -> types.SimpleNamespace:
         "Scene",
         gravity=vector,
         material=list[table("Material", name=(text, ...), **surface)],
-        friction=list[table("Friction", a=(text, ...), b=(text, ...), friction=(float, ...))],
         pair=list[table("Pair", a=(text, ...), b=(text, ...), **surface)],
         body=list[body],
         container=list[container],
         spheres=list[spheres],
         boxes=list[boxes],
-        bodies=list[bodies],
+        copies=list[copies],
         exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))],
         **flow_tables(table, some, common, shapes),
         **mechanism_tables(table, some, turned),

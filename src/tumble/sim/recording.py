@@ -65,7 +65,7 @@ class Recording:
         joints = sim.joint_reactions() if len(sim.model.joints.elements) else None
         self.writer.append_frame(sim.state, contacts, joints)
         self._since += 1
-        if last or self._since >= self.save.checkpoint_every:
+        if last or self._since >= self.save.frames_per_checkpoint:
             self.checkpoint(sim)
 
     def checkpoint(self, sim: Simulation) -> None:

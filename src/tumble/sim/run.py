@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..enums import Status
-from ..errors import BlowUpError, FileError, OptionsError, TumbleError, TumbleWarning, message
+from ..errors import BlowUpError, FileError, NotConvergedError, OptionsError, TumbleWarning, message
 from ..interrupts import Asked, deferred
 from ..kernels import jit
 from ..observe.flow import FlowSeries, flow_series
@@ -30,11 +30,7 @@ from .reports import RecentReports, StoredReports
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-__all__ = ["NotConvergedError", "RunResult"]
-
-
-class NotConvergedError(TumbleError):
-    """A step of a strict run did not reach the tolerance. The command line turns it into exit code 3."""
+__all__ = ["RunResult"]
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ def run(
         recording.writer.frames if recording else 0,
         tuple(dumps.paths),
         log.not_unique,
-        sim.flow(),
+        sim.flow_totals(),
         clock.compiling,
         log.out_of_time,
     )

@@ -179,7 +179,7 @@ class Simulation:
         """(n,) bool: bodies that are there, that is neither waiting in an emitter nor taken by a sink."""
         return present(self.model, self.state)
 
-    def flow(self) -> dict[str, float]:
+    def flow_totals(self) -> dict[str, float]:
         """Totals of emitters, sinks and measuring planes until now: {"NAME.mass_forward": kg, "NAME.placed": ..}."""
         return dict(zip(self.model.flow.columns, self.state.flow.tolist()))
 
