@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from tumble.backends.base import BODY_BLOCK, blocks
+from tumble.backends.base import (
+    BODY_BLOCK,
+    FreeArrays,
+    KickedArrays,
+    LoadArrays,
+    MassArrays,
+    MotionArrays,
+    WeightArrays,
+    blocks,
+)
 from tumble.enums import BodyKind
 from tumble.scene import rotation
 
@@ -25,6 +34,11 @@ def world(own):
     return rotation.rotate(own.orientation, own.spin)
 
 
+def kick(own, matrix, before):
+    """Bodies that are kicked as they stand."""
+    return KickedArrays(own.inertia, own.locked, own.position, own.orientation, matrix, own.spin, before)
+
+
 @covers("predict")
 @pytest.mark.parametrize("n", NUMBERS)
 def test_free_velocities_are_those_of_newton_and_euler(backend, n):
@@ -32,10 +46,10 @@ def test_free_velocities_are_those_of_newton_and_euler(backend, n):
     own = data.bodies(n, n)
     force, torque, prescribed = (rng.normal(size=(n, k)) for k in (3, 3, 6))
     matrix, inverse, before, free = (np.full((n, k), np.nan) for k in (9, 6, 6, 6))
-    backend.predict(
-        own.kind, own.inverse_mass, own.inertia, own.locked, GRAVITY, own.orientation, own.velocity, own.spin, force,
-        torque, prescribed, H, matrix, inverse, before, free,
-    )  # fmt: skip
+    masses = MassArrays(own.kind, own.inverse_mass, own.inertia, own.locked)
+    loads = LoadArrays(GRAVITY, force, torque)
+    kicked = FreeArrays(matrix, inverse, before, free)
+    backend.predict(masses, loads, prescribed, own.orientation, own.velocity, own.spin, H, kicked)
     assert_close(matrix, rotation.matrix(own.orientation).reshape(n, 9))
     assert_close(inverse, own.inverse_inertia, 1.0 + np.abs(own.inverse_inertia).max(), 1e3)
     dynamic = (own.kind == BodyKind.DYNAMIC)[:, None]
@@ -93,8 +107,9 @@ def test_drift_is_motion_without_forces(backend, n):
     prescribed = rng.normal(size=(n, 6))
     out = [np.full((n, k), np.nan) for k in (3, 4, 3)]
     backend.drift_bodies(
-        own.kind, own.inertia, own.locked, prescribed, H, own.position, own.orientation, own.velocity, own.spin, *out
-    )
+        own.kind, own.inertia, own.locked, prescribed, H,
+        MotionArrays(own.position, own.orientation, own.velocity, own.spin), *out,
+    )  # fmt: skip
     position, orientation, spin = out
     dynamic, kinematic = own.kind == BodyKind.DYNAMIC, own.kind == BodyKind.KINEMATIC
     velocity = np.where(dynamic[:, None], own.velocity, np.where(kinematic[:, None], prescribed[:, :3], 0.0))
@@ -132,20 +147,18 @@ def test_advance_writes_velocities_poses_and_energies(backend, n):
     force, torque, prescribed = (rng.normal(size=(n, k)) for k in (3, 3, 6))
     matrix, inverse, before, free = (np.full((n, k), np.nan) for k in (9, 6, 6, 6))
     own.velocity[own.locked[:, :3]] = 0.0
-    backend.predict(
-        own.kind, own.inverse_mass, own.inertia, own.locked, GRAVITY, own.orientation, own.velocity, own.spin, force,
-        torque, prescribed, H, matrix, inverse, before, free,
-    )  # fmt: skip
+    masses = MassArrays(own.kind, own.inverse_mass, own.inertia, own.locked)
+    loads = LoadArrays(GRAVITY, force, torque)
+    kicked = FreeArrays(matrix, inverse, before, free)
+    backend.predict(masses, loads, prescribed, own.orientation, own.velocity, own.spin, H, kicked)
     change = np.where(own.locked, 0.0, rng.normal(size=(n, 6)))
     rest = 0.7 * H
     position, orientation = own.position.copy(), own.orientation.copy()
     velocity, spin = own.velocity.copy(), own.spin.copy()
     partial = np.full((blocks(n, BODY_BLOCK), 8), np.nan)
-    sums = backend.advance(
-        own.kind, size, own.inertia, own.locked, own.inverse_mass, own.mass, GRAVITY, matrix, own.position,
-        own.orientation, own.spin, before, free, change, force, torque, H, rest, position, orientation, velocity,
-        spin, partial,
-    )  # fmt: skip
+    weights = WeightArrays(own.kind, size, own.mass, own.inverse_mass)
+    motion = MotionArrays(position, orientation, velocity, spin)
+    sums = backend.advance(weights, kick(own, matrix, before), loads, free, change, H, rest, motion, partial)
     new = np.where(dynamic[:, None], free + change, np.where(kinematic[:, None], prescribed, 0.0))
     moved = dynamic | kinematic
     assert_close(velocity[moved], new[moved, :3])
@@ -154,8 +167,8 @@ def test_advance_writes_velocities_poses_and_energies(backend, n):
     start = own._replace(velocity=velocity.copy(), spin=np.where(dynamic[:, None], kicked, own.spin))
     wanted = [np.full((n, k), np.nan) for k in (3, 4, 3)]
     backend.drift_bodies(
-        own.kind, own.inertia, own.locked, prescribed, rest, own.position, own.orientation, start.velocity,
-        np.ascontiguousarray(start.spin), *wanted,
+        own.kind, own.inertia, own.locked, prescribed, rest,
+        MotionArrays(own.position, own.orientation, start.velocity, np.ascontiguousarray(start.spin)), *wanted,
     )  # fmt: skip
     assert_close(position, wanted[0])
     assert_close(orientation, wanted[1], 1.0)
@@ -186,10 +199,11 @@ def test_bodies_that_are_not_finite_are_counted(backend):
     change[[20, 21, 599], [0, 4, 2]] = np.nan, np.inf, np.inf
     before, matrix = np.zeros((n, 6)), rotation.matrix(own.orientation).reshape(n, 9).copy()
     zero, size = np.zeros((n, 3)), frozen(np.ones(n))
+    weights = WeightArrays(own.kind, size, own.mass, own.inverse_mass)
+    motion = MotionArrays(own.position.copy(), own.orientation.copy(), own.velocity.copy(), own.spin.copy())
     sums = backend.advance(
-        own.kind, size, own.inertia, own.locked, own.inverse_mass, own.mass, GRAVITY, matrix, own.position,
-        own.orientation, own.spin, before, np.zeros((n, 6)), change, zero, zero.copy(), H, H, own.position.copy(),
-        own.orientation.copy(), own.velocity.copy(), own.spin.copy(), np.zeros((blocks(n, BODY_BLOCK), 8)),
+        weights, kick(own, matrix, before), LoadArrays(GRAVITY, zero, zero.copy()), np.zeros((n, 6)), change, H, H,
+        motion, np.zeros((blocks(n, BODY_BLOCK), 8)),
     )  # fmt: skip
     assert sums[6] == 3.0
 

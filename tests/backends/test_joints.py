@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.base import FrameArrays
+from tumble.backends.base import FrameArrays, MotionArrays
 from tumble.enums import BodyKind
 from tumble.kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from tumble.problem.elimination import Pattern
@@ -364,8 +364,8 @@ def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
     spin = kick.spin + rotation.rotate(rotation.conjugate(kick.orientation), velocity[:, 3:] - kick.before[:, 3:])
     out = [np.zeros_like(a) for a in (kick.position, kick.orientation, kick.spin)]
     backend.drift_bodies(
-        model.body_kind, model.body_inertia, model.body_locked, np.zeros((len(moved), 6)), rest, kick.position,
-        kick.orientation, np.ascontiguousarray(velocity[:, :3]), spin, *out,
+        model.body_kind, model.body_inertia, model.body_locked, np.zeros((len(moved), 6)), rest,
+        MotionArrays(kick.position, kick.orientation, np.ascontiguousarray(velocity[:, :3]), spin), *out,
     )  # fmt: skip
 
     def miss(position, orientation):

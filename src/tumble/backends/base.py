@@ -139,6 +139,50 @@ class EqualityArrays(NamedTuple):
     rigid: np.ndarray  # (rows,) bool
 
 
+class MassArrays(NamedTuple):
+    """How bodies answer to a kick (n of them)."""
+
+    kind: np.ndarray  # (n,) int8
+    inverse_mass: np.ndarray  # (n, 3)
+    inertia: np.ndarray  # (n, 3)
+    locked: np.ndarray  # (n, 6) bool
+
+
+class LoadArrays(NamedTuple):
+    """What pulls at bodies, world axes."""
+
+    gravity: np.ndarray  # (3,)
+    force: np.ndarray  # (n, 3)
+    torque: np.ndarray  # (n, 3)
+
+
+class FreeArrays(NamedTuple):
+    """Bodies before contacts and joints act, at the pose of the kick."""
+
+    matrix: np.ndarray  # (n, 9)
+    inverse_inertia: np.ndarray  # (n, 6) world axes
+    before: np.ndarray  # (n, 6) velocity before the kick
+    free: np.ndarray  # (n, 6) velocity after that of the forces
+
+
+class WeightArrays(NamedTuple):
+    """What the energies of bodies and their travel are counted with."""
+
+    kind: np.ndarray  # (n,) int8
+    size: np.ndarray  # (n,)
+    mass: np.ndarray  # (n,)
+    inverse_mass: np.ndarray  # (n, 3)
+
+
+class MotionArrays(NamedTuple):
+    """Poses and velocities of bodies, as in `State`."""
+
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+    velocity: np.ndarray  # (n, 3)
+    spin: np.ndarray  # (n, 3) body axes
+
+
 class KickedArrays(NamedTuple):
     """Bodies at the pose at which a step kicks them."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backends.base import KickedArrays
+from ..backends.base import KickedArrays, MotionArrays
 from ..collide.contacts import Contacts
 from ..enums import BodyKind, Law
 from ..options import StepOptions
@@ -85,8 +85,9 @@ def enter_middle(
         entry, best, stalled, mixer = np.zeros(len(start.body)), np.inf, 0, Anderson()
     for turn in range(ENTRIES):
         work.backend.drift_bodies(
-            model.body_kind, model.body_inertia, model.body_locked, work.prescribed, lead, state.position,
-            state.orientation, m.velocity, m.start_spin, m.position, m.orientation, m.spin,
+            model.body_kind, model.body_inertia, model.body_locked, work.prescribed, lead,
+            MotionArrays(state.position, state.orientation, m.velocity, m.start_spin),
+            m.position, m.orientation, m.spin,
         )  # fmt: skip
         predict(model, kick, m.velocity, state.time + lead, h, work)
         if joints is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.base import KickedArrays
+from ..backends.base import FreeArrays, KickedArrays, LoadArrays, MassArrays
 from ..enums import BodyKind
 from ..errors import BlowUpError, SceneError, message
 from ..scene import rotation
@@ -32,22 +32,14 @@ def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float,
     """Forces, rotation matrices, inverse inertia, and velocities before and after the forces' kick."""
     _external_forces(model, kick, velocity, time, work)
     work.backend.predict(
-        model.body_kind,
-        model.body_inverse_mass,
-        model.body_inertia,
-        model.body_locked,
-        model.gravity,
+        MassArrays(model.body_kind, model.body_inverse_mass, model.body_inertia, model.body_locked),
+        LoadArrays(model.gravity, work.force, work.torque),
+        work.prescribed,
         kick.orientation,
         velocity,
         kick.spin,
-        work.force,
-        work.torque,
-        work.prescribed,
         h,
-        work.matrix,
-        work.inverse_inertia,
-        work.before,
-        work.free,
+        FreeArrays(work.matrix, work.inverse_inertia, work.before, work.free),
     )
 
 

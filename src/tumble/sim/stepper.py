@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.base import KickedArrays
+from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
 from ..collide.contacts import Contacts
 from ..enums import Integrator
 from ..options import StepOptions
@@ -296,28 +296,14 @@ def _drift(state: State, kick: KickedArrays, change: np.ndarray, scheme: _Scheme
     """Velocities and poses after the kick and the drift that follows; returns sums of energies and largest speeds."""
     model = work.model
     sums = work.backend.advance(
-        model.body_kind,
-        model.body_size,
-        model.body_inertia,
-        model.body_locked,
-        model.body_inverse_mass,
-        model.body_mass,
-        model.gravity,
-        work.matrix,
-        kick.position,
-        kick.orientation,
-        kick.spin,
-        work.before,
+        WeightArrays(model.body_kind, model.body_size, model.body_mass, model.body_inverse_mass),
+        kick,
+        LoadArrays(model.gravity, work.force, work.torque),
         work.free,
         change,
-        work.force,
-        work.torque,
         scheme.h,
         scheme.rest,
-        state.position,
-        state.orientation,
-        state.velocity,
-        state.spin,
+        MotionArrays(state.position, state.orientation, state.velocity, state.spin),
         work.body_partial,
     )
     for body, (position, orientation) in work.next_pose.items():

@@ -22,28 +22,13 @@ def after_kick(m, spin, before, after, lx, ly, lz):
     return add(spin, mat_t_vec(m, sub(after, before)))
 
 
-@blockwise(BODY_BLOCK, "kind.size")
-def predict(
-    block,
-    kind,
-    inverse_mass,
-    inertia,
-    locked,
-    gravity,
-    orientation,
-    velocity,
-    spin,
-    force,
-    torque,
-    prescribed,
-    h,
-    matrix,
-    inverse_inertia,
-    before,
-    free,
-):
-    """Rotation matrices, world inverse inertia, velocity before the kick and free velocity v + h M^-1 f; all velocities
-    (n, 6) in world axes. There is no gyroscopic term: the drift turns the bodies."""
+@blockwise(BODY_BLOCK, "masses.kind.size")
+def predict(block, masses, loads, prescribed, orientation, velocity, spin, h, out):
+    """Rotation matrices, world inverse inertia, velocity before the kick and free velocity v + h M^-1 f, into `out`
+    (`FreeArrays`); all velocities (n, 6) in world axes. There is no gyroscopic term: the drift turns the bodies."""
+    kind, inverse_mass, inertia, locked = masses
+    gravity, force, torque = loads
+    matrix, inverse_inertia, before, free = out
     n = kind.size
     for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
         m = quat_matrix(row4(orientation, i))
@@ -75,22 +60,10 @@ def predict(
 
 
 @blockwise(BODY_BLOCK, "kind.size")
-def drift_bodies(
-    block,
-    kind,
-    inertia,
-    locked,
-    prescribed,
-    h,
-    position,
-    orientation,
-    velocity,
-    spin,
-    new_position,
-    new_orientation,
-    new_spin,
-):
-    """Poses and spins after h with the present velocities; kinematic bodies with those prescribed (n, 6)."""
+def drift_bodies(block, kind, inertia, locked, prescribed, h, start, new_position, new_orientation, new_spin):
+    """Poses and spins after h with the velocities at the start (`MotionArrays`); kinematic bodies with those
+    prescribed (n, 6)."""
+    position, orientation, velocity, spin = start
     n = kind.size
     for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
         q, s = row4(orientation, i), row3(spin, i)
@@ -110,34 +83,13 @@ def drift_bodies(
             new_orientation[i, k] = q[k]
 
 
-@blockwise(BODY_BLOCK, "kind.size")
-def _advance_blocks(
-    block,
-    kind,
-    size,
-    inertia,
-    locked,
-    inverse_mass,
-    mass,
-    gravity,
-    matrix,
-    kick_position,
-    kick_orientation,
-    kick_spin,
-    before,
-    free,
-    change,
-    force,
-    torque,
-    h,
-    rest,
-    position,
-    orientation,
-    velocity,
-    spin,
-    partial,
-):
+@blockwise(BODY_BLOCK, "weights.kind.size")
+def _advance_blocks(block, weights, kick, loads, free, change, h, rest, motion, partial):
     """One row of partial a block: see `advance`."""
+    kind, size, mass, inverse_mass = weights
+    inertia, locked, kick_position, kick_orientation, matrix, kick_spin, before = kick
+    gravity, force, torque = loads
+    position, orientation, velocity, spin = motion
     n = kind.size
     t0, t1, p0, p1, work, top, bad, travel = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
@@ -187,64 +139,16 @@ def _advance_blocks(
 
 
 @loop
-def advance(
-    kind,
-    size,
-    inertia,
-    locked,
-    inverse_mass,
-    mass,
-    gravity,
-    matrix,
-    kick_position,
-    kick_orientation,
-    kick_spin,
-    before,
-    free,
-    change,
-    force,
-    torque,
-    h,
-    rest,
-    position,
-    orientation,
-    velocity,
-    spin,
-    partial,
-):
+def advance(weights, kick, loads, free, change, h, rest, motion, partial):
     """New velocity = free + change for dynamic bodies, then the drift for the `rest` of the step from the poses at
-    which it was kicked (`kick_*`; they may be the state's own arrays).
+    which they were kicked (`KickedArrays`; they may be the state's own), into `motion`.
 
     Returns kinetic energy before and after, potential energy before and after, work of external forces, largest speed,
     number of bodies that are not finite, and the largest travel of a body in units of its smallest half-extent.
     """
-    _advance_blocks(
-        kind,
-        size,
-        inertia,
-        locked,
-        inverse_mass,
-        mass,
-        gravity,
-        matrix,
-        kick_position,
-        kick_orientation,
-        kick_spin,
-        before,
-        free,
-        change,
-        force,
-        torque,
-        h,
-        rest,
-        position,
-        orientation,
-        velocity,
-        spin,
-        partial,
-    )
+    _advance_blocks(weights, kick, loads, free, change, h, rest, motion, partial)
     t0, t1, p0, p1, work, top, bad, travel = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for block in range((kind.size + BODY_BLOCK - 1) // BODY_BLOCK):
+    for block in range((weights.kind.size + BODY_BLOCK - 1) // BODY_BLOCK):
         t0 += partial[block, 0]
         t1 += partial[block, 1]
         p0 += partial[block, 2]
