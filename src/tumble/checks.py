@@ -44,7 +44,7 @@ def number(
 ) -> float:
     """A finite real number within bounds."""
     unit = f" {unit}" if unit else ""
-    if not _is_real(value):
+    if not is_real(value):
         raise error(message(where, f"must be a number{unit}", short(value), remedy or "Give a real number."))
     if abs(value) > LARGEST and value not in (math.inf, -math.inf):
         raise error(message(where, f"must be at most {LARGEST:g} in size{unit}", short(value), RANGE))
@@ -112,7 +112,7 @@ def array(
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
         raw = np.asarray(value)
-        if raw.dtype.kind not in "iufO" or (raw.dtype.kind == "O" and not all(map(_is_real, raw.flat))):
+        if raw.dtype.kind not in "iufO" or (raw.dtype.kind == "O" and not all(map(is_real, raw.flat))):
             raise TypeError("texts, booleans and complex numbers are not taken for real numbers")
         out = np.array(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
@@ -204,7 +204,8 @@ def file_name(where: str, value: Any, example: str, *, error: type[TumbleError] 
     return Path(value)
 
 
-def _is_real(value: Any) -> bool:
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; True and False are none."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
 
 

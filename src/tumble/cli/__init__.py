@@ -20,6 +20,7 @@ from ..errors import ExpectationError, NotConvergedError, TumbleError, message, 
 from ..version import __version__
 from .arguments import BAD_INPUT, NOT_CONVERGED
 from .bench import bench
+from .check import check
 from .demo import demo
 from .experiment import experiment
 from .info import info
@@ -31,7 +32,7 @@ __all__ = ["app", "main"]
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, solve, info, experiment, bench):  # as the help lists them
+for command in (demo, run, check, solve, info, experiment, bench):  # as the help lists them
     app.command()(command)
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "NUMBER",
     "WHOLE",
     "AsJson",
+    "Settings",
     "Strict",
     "Threads",
     "check_threads",
@@ -25,6 +26,7 @@ __all__ = [
     "is_input",
     "only_given",
     "option",
+    "scene_settings",
     "setting",
     "value_of",
 ]
@@ -72,6 +74,12 @@ NUMBER = {"parser": _number, "metavar": "X"}
 WHOLE = {"parser": _whole, "metavar": "N"}
 Threads = Annotated[int | None, option("Threads to use (default: all that Numba has).", **WHOLE)]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first step that does not converge (exit code 3).")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A parameter of the scene, or any key: gravity.2=-1.6. May be repeated."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
@@ -97,6 +105,20 @@ def setting(text: str) -> tuple[str, str]:
     if not key or not sign:
         raise OptionsError(message("--set", "must be KEY=VALUE", repr(text), "For example --set friction=0.3."))
     return key.strip(), value.strip()
+
+
+def scene_settings(texts: list[str] | None) -> dict[str, Any]:
+    """Settings of a scene, each given once, with their values."""
+    from ..scene.settings import parsed
+
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        key, value = setting(text)
+        if key in found:
+            rule, remedy = "is given twice", "Leave one of them out."
+            raise OptionsError(message(f"--set {key}", rule, f"'{found[key]}' and '{value}'", remedy))
+        found[key] = parsed(value)
+    return found
 
 
 def only_given(**options: Any) -> dict[str, Any]:

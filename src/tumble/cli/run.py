@@ -11,11 +11,24 @@ import typer
 
 from .. import interrupts
 from ..errors import FileError, OptionsError, SceneError, message
-from .arguments import NUMBER, WHOLE, Strict, Threads, check_threads, duration, is_input, only_given, option
+from .arguments import (
+    NUMBER,
+    WHOLE,
+    Settings,
+    Strict,
+    Threads,
+    check_threads,
+    duration,
+    is_input,
+    only_given,
+    option,
+    scene_settings,
+)
 
 
 def run(
     scene: Annotated[Path, typer.Argument(help="A scene, .toml or .py.", show_default=False)],
+    settings: Settings = None,
     out: Annotated[Path | None, option("Trajectory (default: name of the scene with .h5).")] = None,
     until: Annotated[float | None, option("End of the run [s].", **NUMBER)] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a run that is there.")] = False,
@@ -49,12 +62,15 @@ def run(
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
 ) -> None:
-    """Run a scene file. What is given here wins over the file."""
+    """Run a scene file. What is given here wins over the file.
+
+    Example: tumble run scene.toml --set gravity.2=-1.6 --set material.wood.friction=0.3 --out moon.h5
+    """
     check_threads(threads)
     from ..options import SAVE_FIELDS, Save, StepOptions
     from ..scene.files import load_scene
     from ..sim.simulation import Simulation
-    from ..solve.registry import make_solver
+    from ..solve.registry import solver_of_steps
 
     for name, given in (("--overwrite", overwrite), ("--accept-changes", accept_changes)):
         if given and resume != (name == "--accept-changes"):
@@ -72,7 +88,7 @@ def run(
         "compress": compress,
     }
     _check_script(scene)
-    loaded = load_scene(scene)
+    loaded = load_scene(scene, settings=scene_settings(settings))
     step = loaded.step | only_given(dt=dt, law=law, unique_forces=unique_forces or None)
     until = loaded.until if until is None else until
     for name, value, place in (("dt", step.get("dt"), "step"), ("until", until, "run")):
@@ -87,9 +103,7 @@ def run(
             )
     options = StepOptions(**step)
     wanted = loaded.solver | only_given(name=solver, tolerance=tolerance, max_iterations=max_iterations)
-    # Without a name: auto, unless an option is given that only the first-order solvers know.
-    wanted.setdefault("name", "auto" if set(wanted) <= {"tolerance", "max_iterations"} else "apgd")
-    chosen = make_solver(**wanted, **({"steps": True} if wanted["name"] == "auto" else {}))
+    chosen = solver_of_steps(wanted)
     every = save_every if save_every is not None else loaded.save_every
     if resume:
         every, save = _as_begun(path, save_every, save)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..enums import BodyKind, ShapeKind
-from ..scene.files import load_scene
+from ..scene.files import LoadedScene, load_scene
 from ..scene.model import Model
 from ..scene.urdf import RobotPlan
 from ..scene.urdf_file import read_urdf
 from ..scene.urdf_meshes import MeshFinder
 from .trajectory import Trajectory
 
-__all__ = ["robot_facts", "robot_rows", "run_facts", "scene_facts"]
+__all__ = ["facts_of_scene", "robot_facts", "robot_rows", "run_facts", "scene_facts"]
 
 WORST = (
     "natural_map",
@@ -71,11 +71,16 @@ def run_facts(path: Path) -> dict[str, Any]:
 
 def scene_facts(path: Path) -> dict[str, Any]:
     """What `tumble info` says about a scene file."""
-    scene = load_scene(path)
+    return facts_of_scene(load_scene(path))
+
+
+def facts_of_scene(scene: LoadedScene) -> dict[str, Any]:
+    """What there is to say about a scene that was read."""
     model = scene.model
     dynamic = model.body_kind == BodyKind.DYNAMIC
     return {
         "kind": "scene",
+        "parameters": scene.parameters,
         "bodies": {k.name.lower(): int((model.body_kind == k).sum()) for k in BodyKind},
         "shapes": {ShapeKind(k).name.lower(): int((model.shape_kind == k).sum()) for k in np.unique(model.shape_kind)},
         "materials": {m.name or f"material{i}": m.friction for i, m in enumerate(model.materials)},

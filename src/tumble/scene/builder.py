@@ -12,6 +12,7 @@ from .. import checks
 from ..errors import SceneError, message
 from .batch import body_arrays, initial_state, shape_arrays
 from .bodies import Bodies
+from .changes import changed
 from .flow import Flow
 from .joint_frames import GROUND
 from .materials import Material
@@ -160,14 +161,15 @@ class SceneBuilder(Bodies, Mechanism, Flow):
             names[GROUND if GROUND not in names else f"{GROUND}{self._count}"] = (self._count, 1)
         joints, initial = self._joint_model(), initial_state(batches)
         flow = self._flow_model(joints, initial)
+        gravity, materials = changed(self._gravity.copy(), self._materials)
         excluded = np.sort(self._in_model(self._excluded.rows["pair"]), axis=1)
         return Model(
-            gravity=self._gravity.copy(),
+            gravity=gravity,
             **body_arrays(batches),
             **shape_arrays(batches),
-            materials=tuple(self._materials.known),
-            friction=self._materials.friction(),
-            pair_laws=self._materials.laws(),
+            materials=tuple(materials.known),
+            friction=materials.friction(),
+            pair_laws=materials.laws(),
             excluded=np.unique((excluded[:, 0] << 32) + excluded[:, 1]),
             names=tuple((name, first, count) for name, (first, count) in names.items()),
             motions={k: b.motion for k, b in zip(self._starts, self._batches) if b.motion is not None},

@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import re
 import types
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from .. import checks
 from ..enums import Integrator, Law, Scaling, Stop
-from ..errors import SceneError, message
+from ..errors import SceneError, TumbleError, message
 from .flow_tables import flow_tables
 from .materials import PROPERTIES
 from .mechanism_tables import mechanism_tables
+from .settings import Location
 
-__all__ = ["schema", "validated"]
+__all__ = ["at_place", "schema", "validated"]
 
 
 @functools.cache
@@ -184,31 +186,43 @@ def schema() -> types.SimpleNamespace:
     return types.SimpleNamespace(scene=scene, settings=table("Settings", step=step, solver=solver, **run))
 
 
-def validated(path: Path, kind: Any, data: dict[str, Any], labels: dict[str, str] | None = None) -> Any:
-    """The data as plain dictionaries without the keys left out, or one line about the first mistake."""
+@contextmanager
+def at_place(place: str) -> Iterator[None]:
+    """Errors in the block say where in a file the mistake is."""
+    try:
+        yield
+    except TumbleError as cause:
+        raise SceneError(f"{place}: {cause}") from cause
+
+
+def validated(kind: Any, data: dict[str, Any], where: Callable[[Location], str]) -> dict[str, Any]:
+    """The data as plain dictionaries without the keys left out, or one line about the first mistake.
+
+    where: file and place of a value, for the message."""
     from pydantic import ValidationError
 
     try:
         return kind.model_validate(data).model_dump(exclude_unset=True)
     except ValidationError as cause:
-        raise SceneError(_mistake(path, cause.errors(include_url=False), data, labels or {})) from cause
+        raise SceneError(_mistake(cause.errors(include_url=False), data, where)) from cause
 
 
-def _mistake(path: Path, mistakes: list[Any], data: Any, labels: dict[str, str]) -> str:
+def _mistake(mistakes: list[Any], data: Any, place: Callable[[Location], str]) -> str:
     """One line about the mistake that says most."""
     mistake = min(mistakes, key=_vagueness)
     context, kind = mistake.get("ctx", {}), mistake["type"]
     tag = context["discriminator"].strip("'") if kind.startswith("union_tag") else None
     last = {"unknown_key": context.get("key"), "union_tag_invalid": tag, "union_tag_not_found": tag}.get(kind)
     absent = kind in ("missing", "union_tag_not_found")
-    where, value = "", data
+    at: Location = ()
+    value = data
     steps = (*mistake["loc"], *(() if last is None else (last,)))
     for i, step in enumerate(steps):
         if isinstance(value, list) and isinstance(step, int):
-            where, value = f"{where}[{step}]", value[step]
+            at, value = (*at, step), value[step]
         elif isinstance(value, dict) and (step in value or (absent and i == len(steps) - 1)):
-            where, value = f"{where}.{labels.get(step, step) if not where else step}", value.get(step)
-    where = f"{path}: {where.lstrip('.') or 'scene'}"
+            at, value = (*at, step), value.get(step)
+    where = place(at)
     shown = checks.short(value)
     if kind == "unknown_key":
         return message(where, "unknown key", shown, context["hint"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .. import checks
 from ..errors import OptionsError, message
 from .admm import SolverADMM
@@ -19,7 +22,7 @@ from .nsgs import SolverNSGS
 from .polyhedral_qp import SolverPolyhedralQP
 from .semismooth_newton import SolverSemismoothNewton
 
-__all__ = ["SOLVERS", "make_solver"]
+__all__ = ["SOLVERS", "make_solver", "solver_of_steps"]
 
 SOLVERS: dict[str, type[Solver]] = {
     s.name: s
@@ -51,3 +54,12 @@ def make_solver(name: str = "apgd", **options: object) -> Solver:
                 message(f"solver '{name}'", f"unknown option '{key}'", checks.short(value), checks.nearest(key, known))
             )
     return kind(**options)  # type: ignore[arg-type]
+
+
+def solver_of_steps(options: Mapping[str, Any]) -> Solver:
+    """The solver of a simulation by what a scene file or the command line says: name and options, both may be left out.
+
+    Without a name: auto, unless an option is given that only the first-order solvers know."""
+    name = options.get("name", "auto" if set(options) <= {"tolerance", "max_iterations"} else "apgd")
+    steps = {"steps": True} if name == "auto" else {}
+    return make_solver(**{**steps, **options, "name": name})
