@@ -14,8 +14,8 @@ from .camera import Camera, View
 from .framing import fit_camera, focus_ball
 from .geometry import containers, glass_plates, world_shapes
 from .glass import draw_plate, draw_shell, in_the_way
-from .light import shade
-from .paint import body_colors
+from .light import reduced, shade
+from .paint import body_colors, paint_of
 from .raster import rasterize
 from .soup import Tessellator
 
@@ -49,14 +49,14 @@ def render(
     plates, shells = glass_plates(shapes, view.eye, focus[0]), containers(shapes, focus[0])
     solid = rasterize(view, tessellator, ~plates, choose=in_the_way(shells, focus[0], wanted=False))
     casting = shapes.finite & (shapes.moves | (shapes.kind != ShapeKind.BOX))
-    picture = shade(view, tessellator, solid, body_colors(model_like, color_by), focus, casting, shells)
+    paint = paint_of(shapes, body_colors(model_like, color_by), view.eye, focus[1])
+    picture = shade(view, tessellator, solid, paint, focus, casting, shells)
     if shells.any():
         glass = rasterize(view, tessellator, shells, choose=in_the_way(shells, focus[0], wanted=True))
         draw_shell(view, glass, solid, picture)
     for shape in np.flatnonzero(plates):
         draw_plate(view, shapes, shape, solid, picture)
-    picture = picture.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
-    image = (255.0 * np.clip(picture, 0.0, 1.0) + 0.5).astype(np.uint8)
+    image = reduced(picture)
     if path is not None:
         from matplotlib.image import imsave
 
