@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import jit
 from .camera import Camera, Lens, View
 from .canvas import BAND, NO_SHAPE, Canvas
-from .crevices import Crevices, crevices_of, darkened
+from .crevices import crevices_of, darkened
 from .glass import in_the_way
 from .paint import Paint, painted
 from .raster import rasterize
@@ -50,7 +50,7 @@ def shade(
 ) -> np.ndarray:
     """Colours (h, w, 3) in 0..1 of what a canvas shows.
 
-    casting (m,): shapes that throw shadows; of shells (m,) only the parts that are not between the lamp and the subject.
+    casting (m,): shapes that throw shadows; of shells (m,) only the parts not between the lamp and the subject.
     """
     picture = np.empty((view.height, view.width, 3), np.float32)
     lamp = _lamp(tessellator, focus, view, casting, shells)

@@ -13,7 +13,7 @@ from ..errors import OptionsError
 from ..kernels import jit
 from .geometry import Shapes
 
-__all__ = ["Paint", "body_colors", "paint_of", "painted"]
+__all__ = ["Paint", "RAMP", "body_colors", "on_ramp", "paint_of", "painted"]
 
 PALETTE = (
     np.array(
@@ -44,14 +44,20 @@ def body_colors(model: Any, color_by: Any) -> np.ndarray:
         mixed = (np.arange(count, dtype=np.uint64) * np.uint64(2654435761)) % np.uint64(2**32)
         colors = PALETTE[(mixed >> np.uint64(16)) % np.uint64(len(PALETTE))]
         colors = colors * (0.92 + 0.16 * ((mixed % np.uint64(997)) / 996.0))[:, None]
+    elif np.ndim(color_by) == 2:
+        return checks.array("render.color_by", color_by, (count, 3), error=OptionsError)
     else:
         values = checks.array("render.color_by", color_by, (count,), error=OptionsError)
         seen = values[np.asarray(model.body_kind) == BodyKind.DYNAMIC]
-        low, high = (seen.min(), seen.max()) if seen.size else (0.0, 1.0)
-        place = np.clip((values - low) / ((high - low) or 1.0), 0.0, 1.0)
-        ticks = np.linspace(0.0, 1.0, len(RAMP))
-        colors = np.stack([np.interp(place, ticks, RAMP[:, k]) for k in range(3)], axis=1)
+        colors = on_ramp(values, *((seen.min(), seen.max()) if seen.size else (0.0, 1.0)))
     return np.where((np.asarray(model.body_kind) == BodyKind.DYNAMIC)[:, None], colors, STATIC_COLOR)
+
+
+def on_ramp(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Colours (n, 3) of numbers from blue (low) to red (high)."""
+    place = np.clip((values - low) / ((high - low) or 1.0), 0.0, 1.0)
+    ticks = np.linspace(0.0, 1.0, len(RAMP))
+    return np.stack([np.interp(place, ticks, RAMP[:, k]) for k in range(3)], axis=1)
 
 
 class Paint(NamedTuple):
