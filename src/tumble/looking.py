@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .view.image import Picture
+    from .view.panels import Plot
     from .view.video import Video
 
 __all__ = ["SimulationLooks", "TrajectoryLooks"]
@@ -48,3 +49,9 @@ class TrajectoryLooks:
         from .view.video import video_of
 
         return video_of(self, path, **options)
+
+    def plot(self, *quantities: str, **options: Any) -> Plot:
+        """Quantities over time, for example plot("energy", "force", on="brick"); see `tumble.view.plot_of`."""
+        from .view.plot import plot_of
+
+        return plot_of(self, *quantities, **options)

@@ -24,6 +24,7 @@ from .check import check
 from .demo import demo
 from .experiment import experiment
 from .info import info
+from .plot import plot
 from .render import render
 from .run import run
 from .solve import solve
@@ -34,7 +35,7 @@ __all__ = ["app", "main"]
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, check, render, video, solve, info, experiment, bench):  # as the help lists them
+for command in (demo, run, check, render, video, plot, solve, info, experiment, bench):  # as the help lists them
     app.command()(command)
 
 
