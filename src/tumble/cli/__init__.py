@@ -29,13 +29,14 @@ from .render import render
 from .run import run
 from .solve import solve
 from .video import video
+from .view import view
 
 __all__ = ["app", "main"]
 
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, check, render, video, plot, solve, info, experiment, bench):  # as the help lists them
+for command in (demo, run, check, view, render, video, plot, solve, info, experiment, bench):  # as the help lists them
     app.command()(command)
 
 
