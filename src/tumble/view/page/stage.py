@@ -102,7 +102,9 @@ class Stage:
         self._arrows = scene.add_arrows(
             "/forces", none, ARROW, shaft_radius=thick, head_radius=2.5 * thick, head_length=5 * thick, visible=False
         )
-        self._joints = scene.add_line_segments("/joints", none, JOINT, line_width=4.0, visible=False)
+        self._joints = scene.add_line_segments(
+            "/joints", none, JOINT, thickness=4.0, thickness_units="screen", visible=False
+        )
         spots = np.zeros((1, 3), np.float32)
         self._spots = scene.add_point_cloud(
             "/anchors", spots, JOINT, point_size=4 * thick, point_shape="circle", precision="float32", visible=False
