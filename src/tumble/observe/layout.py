@@ -32,6 +32,7 @@ from ..files import made_in_memory
 from ..scene import rotation
 from ..scene.body_names import BodyNames
 from ..scene.model import Model
+from ..showing import ShownModel
 from .checkpoint import Attribute
 from .live import FORMAT_BOUNDS, PAGED
 
@@ -104,8 +105,8 @@ class Plan:
     """Fields of bodies packed by gzip"""
 
 
-@dataclass(frozen=True)
-class StoredModel(BodyNames):
+@dataclass(frozen=True, repr=False)
+class StoredModel(ShownModel, BodyNames):
     """The part of a `Model` that a trajectory keeps, under the same names."""
 
     shape_kind: np.ndarray

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.base import Geometry
+from ..showing import Shown, ShownModel
 from . import rotation
 from .body_names import BodyNames
 from .flow_model import FlowModel
@@ -56,8 +57,8 @@ class ContactMemory:
         return ContactMemory(*(array.copy() for array in vars(self).values()))
 
 
-@dataclass
-class State:
+@dataclass(repr=False)
+class State(Shown):
     """Everything a restart needs. Frames are those of the centre of mass and the principal axes.
 
     Use `Simulation.positions()` and its sisters for the frames the user gave.
@@ -114,8 +115,8 @@ class State:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Model(BodyNames):
+@dataclass(frozen=True, repr=False)
+class Model(ShownModel, BodyNames):
     """A frozen scene as flat arrays: n bodies, m shapes. Made by `SceneBuilder.build`."""
 
     gravity: np.ndarray

@@ -23,6 +23,7 @@ from ..options import Save, StepOptions
 from ..scene import rotation
 from ..scene.model import Model, State
 from ..scene.presence import present
+from ..showing import ShownSimulation
 from ..solve.auto import SolverAuto
 from ..solve.base import Solver
 from .ahead import prepare
@@ -48,7 +49,7 @@ PARALLEL_FROM = 800
 """Bodies or contacts from which more than one thread pays."""
 
 
-class Simulation(SimulationLooks):
+class Simulation(ShownSimulation, SimulationLooks):
     """Steps a model.
 
     options: `StepOptions` (at least dt). solver: any `Solver`; `SolverAuto(steps=True)` if left out. threads: None
