@@ -12,6 +12,7 @@ from .joints import joints
 from .sizes import sizes
 from .small import free_box
 from .solver import solver
+from .threads import threads
 
 __all__ = ["BENCHES", "Setting"]
 
@@ -22,5 +23,6 @@ BENCHES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "sizes": sizes,
     "joints": joints,
     "free-box": free_box,
+    "threads": threads,
     "fill": fill,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import get_thread_id
-
 from ...kernels.cover import MOST
 from ...kernels.distance import is_ball_pair
 from ...kernels.epa import EPA_END
@@ -11,6 +9,7 @@ from ...kernels.jit import blockwise
 from ...kernels.kinds import SPHERE
 from ...kernels.manifold import MANIFOLD_END
 from ...kernels.pair_contacts import ball_pair, convex_pair, is_convex_pair, ordered, sphere_pair
+from ...kernels.team import member
 
 SCRATCH = max(EPA_END, MANIFOLD_END)
 """Numbers of scratch a thread needs for a pair."""
@@ -45,7 +44,7 @@ def find_ball_contacts(
     parameters, smallest, bound = shapes.parameters, shapes.smallest, shapes.bound
     body_kind, center, free, handed_on = bodies.kind, bodies.center, bodies.free, bodies.handed_on
     points, faces, planes = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
-    mine = scratch[get_thread_id()]
+    mine = scratch[member()]
     found = 0
     base = block * raw_capacity
     for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):
@@ -90,7 +89,7 @@ def find_convex_contacts(
     body_kind, center, free, handed_on = bodies.kind, bodies.center, bodies.free, bodies.handed_on
     points, face_start, face_plane = geometry.hull_point, geometry.hull_face_start, geometry.face_plane
     loop_start, loop = geometry.face_loop_start, geometry.face_loop
-    mine = scratch[get_thread_id()]
+    mine = scratch[member()]
     found = raw_count[block]
     base = block * raw_capacity
     for k in range(block * pair_capacity, block * pair_capacity + pair_count[block]):

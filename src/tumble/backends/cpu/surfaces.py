@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import get_thread_id
 
 from ...kernels.cover import GATHERED, MOST, reduce_rows
 from ...kernels.descent import after, box_in, boxes_apart, cell_range, triangle_apart, widened
@@ -20,6 +19,7 @@ from ...kernels.surfaces import (
     load_mesh_triangle,
     mesh_corner,
 )
+from ...kernels.team import member
 from ...kernels.triangle_contacts import triangle_contacts
 from ..base import TREE_LEAF
 from .place import local_box, turned_box
@@ -340,7 +340,7 @@ def find_surface_contacts(
     rows,
 ):
     """Contacts of the pairs with a mesh or height field, after those that other pairs left in each block."""
-    thread = get_thread_id()
+    thread = member()
     mine = scratch[thread]
     found = raw_count[block]
     base = block * raw_capacity
