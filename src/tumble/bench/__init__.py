@@ -15,7 +15,7 @@ from .sizes import sizes
 from .small import free_box, small
 from .solver import solver
 from .step import memory, scaling, step
-from .threads import threads
+from .threads import cores, threads
 
 __all__ = ["BENCHES", "Setting"]
 
@@ -24,6 +24,7 @@ BENCHES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "step": step,
     "scaling": scaling,
     "threads": threads,
+    "cores": cores,
     "collide": collide,
     "sizes": sizes,
     "compile": compiling,

@@ -14,9 +14,9 @@ from ..kernels import jit
 from ..sim.simulation import Simulation
 from ..solve.apgd import SolverAPGD
 from .base import Row, Setting, row
-from .scenes import fill_scene
+from .scenes import fill_scene, settled
 
-__all__ = ["threads"]
+__all__ = ["cores", "threads"]
 
 
 def threads(setting: Setting) -> Iterator[Row]:
@@ -34,6 +34,27 @@ def threads(setting: Setting) -> Iterator[Row]:
             yield row("threads", state, f"step_ms_{count}_threads", 1e3 * seconds)
             if count > 1:
                 yield row("threads", state, f"time_ratio_{count}_threads", seconds / figures[1])
+
+
+def cores(setting: Setting) -> Iterator[Row]:
+    """Stages of a step of 100000 settled spheres, 30 iterations, by the number of threads: 1, 2, 4, ..."""
+    most = jit.most_threads() if setting.threads is None else setting.threads
+    sim = settled(2000 if setting.quick else 100_000, most)
+    sim.solver = SolverAPGD(tolerance=0.0, max_iterations=30)
+    start, alone = sim.get_state(), {}
+    for count in [*(2**k for k in range(most.bit_length()) if 2**k < most), most]:
+        sim.threads = count
+        stages: dict[str, float] = {}
+        for _ in range(4):
+            sim.set_state(start)
+            for stage, seconds in sim.step().seconds.items():
+                stages[stage] = min(seconds, stages.get(stage, seconds))
+        stages["step"] = sum(stages.values())
+        alone = alone or stages
+        case = f"{sim.model.body_count - 1} spheres, {sim.last.contacts.count} contacts, {count} threads"
+        for stage, seconds in stages.items():
+            yield row("cores", case, f"{stage}_ms", 1e3 * seconds)
+            yield row("cores", case, f"{stage}_speed_up", alone[stage] / seconds)
 
 
 def _compare(sim: Simulation, counts: list[int], steps: int) -> dict[int, float]:
