@@ -20,12 +20,14 @@ PASSES: dict[str, tuple[str, ...]] = {
     "narrow": (
         "find_ball_contacts", "find_convex_contacts", "find_surface_contacts", "sort_contacts", "arrange_contacts",
     ),
+    # Formulas run on every contact or body, and sums over contacts
+    "items": ("over_contacts", "over_bodies", "count_true", "total", "largest", "largest_vector", "largest_entry"),
     # Questions that users ask: distances, rays
     "queries": ("convex_gaps", "cast_rays"),
     # Frames, arms, bias, memory of the contacts
     "rows": (
         "build_rows", "fill_entries", "match_contacts", "recall", "remember", "rest_gaps", "free_frozen_rows",
-        "contact_work", "driven_work",
+        "survey_contacts", "contact_work", "driven_work",
     ),
     # N x and its parts, by kind of operator
     "operator": (
@@ -86,6 +88,46 @@ class ContactArrays(NamedTuple):
     compliance: np.ndarray  # (2, cap): E of the normal and of the tangential rows [1/kg]; (2, 0) where all are rigid
 
 
+class TouchArrays(NamedTuple):
+    """Where contacts are."""
+
+    body_a: np.ndarray  # (cap,) int32
+    body_b: np.ndarray
+    slot_a: np.ndarray  # (cap,) int32: entries, see `ContactArrays`
+    slot_b: np.ndarray
+    normal: np.ndarray  # (3, cap)
+    point: np.ndarray  # (3, cap)
+    gap: np.ndarray  # (cap,) that the step is to close
+    size: np.ndarray  # (cap,) smallest half-extent of the smaller shape
+
+
+class RowArrays(NamedTuple):
+    """Rows of contacts, as in `ContactArrays`."""
+
+    frame: np.ndarray  # (9, cap)
+    arms: np.ndarray  # (6, cap)
+    entry_arm: np.ndarray  # (2 cap + 1, 3)
+    bias: np.ndarray  # (3 or 6, cap)
+
+
+class GapArrays(NamedTuple):
+    """Gaps of contacts that may rest."""
+
+    gap: np.ndarray  # (cap,)
+    size: np.ndarray  # (cap,)
+    pair: np.ndarray  # (cap,) int32: of materials
+    firm: np.ndarray  # (pairs,) bool: whose gap has no meaning of its own
+
+
+class RestRule(NamedTuple):
+    """Which gaps are left as they are (`docs/rest.md`)."""
+
+    least: float  # impulse beyond which a contact counts as loaded [N s]
+    band: float  # gaps up to this are left [m]
+    share: float  # and up to this part of the smaller shape
+    part: float  # of an overlap beyond, so much is taken back
+
+
 class ArticulatedArrays(NamedTuple):
     """The operator N = P^T A^-1 P + E of contacts and bounded rows on jointed bodies.
 
@@ -137,6 +179,72 @@ class EqualityArrays(NamedTuple):
     weight: np.ndarray  # (rows, 2)
     wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
     rigid: np.ndarray  # (rows,) bool
+
+
+class PatternArrays(NamedTuple):
+    """Which equality rows touch which, as in `Pattern`."""
+
+    cluster: np.ndarray  # (clusters + 1,) int64
+    start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
+    column: np.ndarray
+    pair_start: np.ndarray  # (entries + 1,)
+    pair: np.ndarray  # (.., 2) sides of row and column that share a body
+    parent: np.ndarray  # (rows,)
+    l_start: np.ndarray  # (rows + 1,)
+
+
+class SystemArrays(NamedTuple):
+    """Numbers of the system S = G^T M^-1 G + E."""
+
+    jacobian: np.ndarray  # (rows, 24)
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    compliance: np.ndarray  # (rows,)
+    whole: np.ndarray  # (rows,): diagonals without locked directions
+
+
+class FactorArrays(NamedTuple):
+    """Its LDL^T, columns as the pattern says."""
+
+    l_row: np.ndarray
+    l_value: np.ndarray
+    inverse_pivot: np.ndarray  # (rows,)
+    dropped: np.ndarray  # (clusters,) rows that depend on others
+
+
+class FactorWork(NamedTuple):
+    """Scratch of factoring (rows,)."""
+
+    used: np.ndarray
+    work: np.ndarray
+    mark: np.ndarray
+    path: np.ndarray
+
+
+class ClusterArrays(NamedTuple):
+    """Clusters of jointed bodies and the motions that each makes as one."""
+
+    start: np.ndarray  # (clusters + 1,) into body
+    body: np.ndarray
+    twist_start: np.ndarray  # (clusters + 1,) into twist
+    twist: np.ndarray  # (.., 6): linear, angular about the origin
+
+
+class PosedArrays(NamedTuple):
+    """Masses and poses of bodies."""
+
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+
+
+class EnergyArrays(NamedTuple):
+    """Energies of clusters (clusters,) [J]."""
+
+    kept: np.ndarray  # bool: whether this one's is kept
+    wanted: np.ndarray
+    rest: np.ndarray  # what counts as rest
+    owed: np.ndarray  # what was not given back so far; it is written
 
 
 class MassArrays(NamedTuple):
@@ -195,6 +303,29 @@ class KickedArrays(NamedTuple):
     before: np.ndarray  # (n, 6) velocity before the kick
 
 
+class ClosingRule(NamedTuple):
+    """How joints are closed."""
+
+    rest: float  # time of the drift [s]
+    done: float  # violation at which it ends
+    rounds: int  # at most; 1 only looks
+
+
+class CoordinateArrays(NamedTuple):
+    """Coordinates at the pose of the kick."""
+
+    value: np.ndarray  # (c,)
+    jacobian: np.ndarray  # (c, 12)
+
+
+class TrialArrays(NamedTuple):
+    """Bodies after the drift."""
+
+    velocity: np.ndarray  # (n, 6) that is changed
+    position: np.ndarray  # (n, 3) scratch that has the poses of all bodies that no row can move
+    orientation: np.ndarray  # (n, 4)
+
+
 class ClosingWork(NamedTuple):
     """Scratch of closing the joints: rows, or six earlier rounds of them."""
 
@@ -208,6 +339,7 @@ class ClosingWork(NamedTuple):
     dx: np.ndarray
     q: np.ndarray
     base: np.ndarray  # (n, 6)
+    small: np.ndarray  # (clusters, 6, 7)
 
 
 class RollingArrays(NamedTuple):

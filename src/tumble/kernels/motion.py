@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from .jit import formula
-from .linalg import cross, mat_t_vec, mat_vec, mul, quat_exp, quat_matrix, quat_multiply, symmetric_vec
+from .kinds import DYNAMIC
+from .linalg import cross, mat_t_vec, mat_vec, mul, quat_exp, quat_matrix, quat_multiply, row4, symmetric_vec
 
 NEWTON_LIMIT = 30
 PART = 0.1
@@ -56,6 +57,13 @@ def world_inverse_inertia(m, inertia, lx, ly, lz):
 
 
 @formula
+def sum_of_velocities(i, x, y, out):
+    """out = x + y of body i, (n, 6) each."""
+    for k in range(6):
+        out[i, k] = x[i, k] + y[i, k]
+
+
+@formula
 def _normalised(q):
     s = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     return (s * q[0], s * q[1], s * q[2], s * q[3])
@@ -65,6 +73,27 @@ def _normalised(q):
 def turn(orientation, spin, h):
     """Orientation after turning with a constant spin (body axes) for h, normalised."""
     return _normalised(quat_multiply(orientation, quat_exp((h * spin[0], h * spin[1], h * spin[2]))))
+
+
+@formula
+def pushed(i, kind, push, h, position, orientation):
+    """Move body i by a velocity (n, 6) for h, if it is dynamic; its own velocity stays."""
+    if kind[i] == DYNAMIC:
+        for k in range(3):
+            position[i, k] += h * push[i, k]
+        q = quat_exp((h * push[i, 3], h * push[i, 4], h * push[i, 5]))
+        q = _normalised(quat_multiply(q, row4(orientation, i)))
+        for k in range(4):
+            orientation[i, k] = q[k]
+
+
+@formula
+def lifted(i, mass, gravity, before, after, energy):
+    """Change of the potential energy of body i between two positions [J]."""
+    total = 0.0
+    for k in range(3):
+        total -= mass[i] * gravity[k] * (after[i, k] - before[i, k])
+    energy[i] = total
 
 
 @formula

@@ -29,20 +29,18 @@ EXACT_DIAGONAL = 300
 
 
 @loop
-def coordinates(
-    frame_body, frame_position, frame_orientation, kind, frame, axis, position, orientation, value, second, jacobian
-):
+def coordinates(frames, position, orientation, value, second, jacobian):
     """Values (c,) and Jacobians (c, 12) of all coordinates; the sine and cosine of angles in value and second."""
-    for k in range(kind.size):
-        f = frame[k]
-        a, b = frame_body[f, 0], frame_body[f, 1]
+    for k in range(frames.kind.size):
+        f = frames.frame[k]
+        a, b = frames.body[f, 0], frames.body[f, 1]
         qa, qb = row4(orientation, a), row4(orientation, b)
         xa, xb = row3(position, a), row3(position, b)
-        p = add(xa, mat_vec(quat_matrix(qa), row3(frame_position, 2 * f)))
-        q = add(xb, mat_vec(quat_matrix(qb), row3(frame_position, 2 * f + 1)))
-        ma = quat_matrix(quat_multiply(qa, row4(frame_orientation, 2 * f)))
-        mb = quat_matrix(quat_multiply(qb, row4(frame_orientation, 2 * f + 1)))
-        value[k], second[k], j = coordinate(kind[k], axis[k, 0], axis[k, 1], p, ma, xa, q, mb, xb)
+        p = add(xa, mat_vec(quat_matrix(qa), row3(frames.position, 2 * f)))
+        q = add(xb, mat_vec(quat_matrix(qb), row3(frames.position, 2 * f + 1)))
+        ma = quat_matrix(quat_multiply(qa, row4(frames.orientation, 2 * f)))
+        mb = quat_matrix(quat_multiply(qb, row4(frames.orientation, 2 * f + 1)))
+        value[k], second[k], j = coordinate(frames.kind[k], frames.axis[k, 0], frames.axis[k, 1], p, ma, xa, q, mb, xb)
         for c in range(12):
             jacobian[k, c] = j[c]
 
@@ -107,12 +105,14 @@ def push_rows(body, weighted, x, v):
 
 
 @formula
-def _factor_cluster(
-    first, end, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row, l_value,
-    l_used, inverse_pivot, work, mark, path,
-):  # fmt: skip
-    """LDL^T of the rows first .. end, row by row (up-looking). Returns the number of rows dropped. whole: diagonals
-    without locked directions."""
+def _factor_cluster(c, pattern, system, factor, scratch):
+    """LDL^T of the rows of cluster c, row by row (up-looking). Returns the number of rows dropped."""
+    cluster, start, column, pair_start, pair, parent, l_start = pattern
+    jacobian, weighted, compliance, whole = system
+    l_row, l_value, inverse_pivot, _ = factor
+    l_used, work, mark, path = scratch
+    first, end = cluster[c], cluster[c + 1]
+    mark[first:end] = -1
     dropped = 0
     for k in range(first, end):
         work[k] = 0.0
@@ -161,18 +161,10 @@ def _factor_cluster(
     return dropped
 
 
-@blockwise(1, "cluster.size - 1")
-def factor_joints(
-    c,
-    cluster, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row,
-    l_value, l_used, inverse_pivot, work, mark, path, dropped,
-):  # fmt: skip
-    """Factor the system of every cluster; dropped (clusters,) counts the rows that depend on others."""
-    mark[cluster[c] : cluster[c + 1]] = -1
-    dropped[c] = _factor_cluster(
-        cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, whole,
-        parent, l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
-    )  # fmt: skip
+@blockwise(1, "pattern.cluster.size - 1")
+def factor_joints(c, pattern, system, factor, scratch):
+    """Factor the system of every cluster; factor.dropped counts the rows that depend on others."""
+    factor.dropped[c] = _factor_cluster(c, pattern, system, factor, scratch)
 
 
 @formula
@@ -206,8 +198,10 @@ def forward_joints(cluster, l_start, l_row, l_value, x):
 
 
 @formula
-def _eliminate_cluster(first, end, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
-    """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v."""
+def _eliminate_cluster(first, end, rows, factor, y, v):
+    """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v. rows: bodies, J and M^-1 J; factor: of S."""
+    body, jacobian, weighted = rows
+    l_start, l_row, l_value, inverse_pivot = factor
     for r in range(first, end):
         y[r] = _row_speed(body, jacobian, r, v)
     solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
@@ -216,24 +210,25 @@ def _eliminate_cluster(first, end, body, jacobian, weighted, l_start, l_row, l_v
 
 
 @blockwise(1, "cluster.size - 1")
-def _eliminate_clusters(c, cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
-    _eliminate_cluster(
-        cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
-    )
+def _eliminate_clusters(c, cluster, rows, factor, y, v):
+    _eliminate_cluster(cluster[c], cluster[c + 1], rows, factor, y, v)
 
 
 @loop
 def eliminate(op, v):
     """v -= M^-1 G S^+ G^T v; op.reaction keeps S^+ G^T v."""
-    cluster, body, jacobian, weighted = op.cluster, op.body, op.jacobian, op.weighted
-    l_start, l_row, l_value, inverse_pivot, y = op.l_start, op.l_row, op.l_value, op.inverse_pivot, op.reaction
-    if cluster.size > 4:
-        _eliminate_clusters(cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v)
+    rows, factor = _rows_and_factor(op)
+    if op.cluster.size > 4:
+        _eliminate_clusters(op.cluster, rows, factor, op.reaction, v)
     else:
-        for c in range(cluster.size - 1):
-            _eliminate_cluster(
-                cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
-            )
+        for c in range(op.cluster.size - 1):
+            _eliminate_cluster(op.cluster[c], op.cluster[c + 1], rows, factor, op.reaction, v)
+
+
+@formula
+def _rows_and_factor(op):
+    """What eliminating the equality rows reads of an operator."""
+    return (op.body, op.jacobian, op.weighted), (op.l_start, op.l_row, op.l_value, op.inverse_pivot)
 
 
 @loop
@@ -352,10 +347,8 @@ def _clear(v, c, cluster_body_start, cluster_body):
 @formula
 def _eliminate_one(op, c, v):
     if c >= 0:
-        _eliminate_cluster(
-            op.cluster[c], op.cluster[c + 1], op.body, op.jacobian, op.weighted, op.l_start, op.l_row, op.l_value,
-            op.inverse_pivot, op.reaction, v,
-        )  # fmt: skip
+        rows, factor = _rows_and_factor(op)
+        _eliminate_cluster(op.cluster[c], op.cluster[c + 1], rows, factor, op.reaction, v)
 
 
 @formula

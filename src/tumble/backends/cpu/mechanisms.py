@@ -65,30 +65,17 @@ def cluster_energies(start, body, mass, inertia, orientation, velocity, out):
 
 
 @loop
-def keep_energy(
-    start,
-    body,
-    kept,
-    twist_start,
-    twist,
-    mass,
-    inertia,
-    position,
-    orientation,
-    wanted,
-    rest,
-    owed,
-    velocity,
-    inner,
-    common,
-):
-    """Scale the inner motion of every cluster that is `kept` so that its kinetic energy is the one wanted [J].
+def keep_energy(clusters, bodies, energies, velocity, inner, common):
+    """Scale the inner motion of every cluster that is kept so that its kinetic energy is the one wanted.
 
     The inner motion is what is left of the velocities (n, 6) without the cluster's common motions (`twist`: linear,
     angular about the origin), in the metric of the masses: changing it changes no momentum that belongs to them. What
-    cannot be given back while it is slow, or slower than what counts as `rest` (clusters,) [J], stays `owed`
-    (clusters,) [J]. inner, common [6]: scratch (bodies of clusters, 6).
+    cannot be given back while it is slow, or slower than what counts as rest, stays owed. inner, common [6]: scratch
+    (bodies of clusters, 6).
     """
+    start, body, twist_start, twist = clusters
+    mass, inertia, position, orientation = bodies
+    kept, wanted, rest, owed = energies
     for c in range(start.size - 1):
         first, end = start[c], start[c + 1]
         if not kept[c]:

@@ -31,8 +31,9 @@ STALLED_CLOSED = 2
 
 
 @formula
-def _move(k, rest, bodies, velocity, trial_position, trial_orientation):
+def _move(k, rest, bodies, trial):
     """Pose of body k after the drift with its new velocity."""
+    velocity = trial.velocity
     inertia, locked = bodies.inertia, bodies.locked
     lx, ly, lz = locked[k, 3], locked[k, 4], locked[k, 5]
     before = (bodies.before[k, 3], bodies.before[k, 4], bodies.before[k, 5])
@@ -40,14 +41,17 @@ def _move(k, rest, bodies, velocity, trial_position, trial_orientation):
     s = after_kick(row9(bodies.matrix, k), row3(bodies.spin, k), before, after, lx, ly, lz)
     q, _ = drift(row4(bodies.orientation, k), row3(inertia, k), s, lx, ly, lz, rest)
     for i in range(3):
-        trial_position[k, i] = bodies.position[k, i] + rest * velocity[k, i]
+        trial.position[k, i] = bodies.position[k, i] + rest * velocity[k, i]
     for i in range(4):
-        trial_orientation[k, i] = q[i]
+        trial.orientation[k, i] = q[i]
 
 
 @formula
-def _value(c, rest, frames, position, orientation, velocity, value, jacobian):
-    """Coordinate c at some poses; whole turns of an angle counted from where its speed would have taken it."""
+def _value(c, rest, frames, trial, kick):
+    """Coordinate c after the drift; whole turns of an angle counted from where its speed would have taken it (kick:
+    `CoordinateArrays`)."""
+    position, orientation, velocity = trial.position, trial.orientation, trial.velocity
+    value, jacobian = kick
     f = frames.frame[c]
     a, b = frames.body[f, 0], frames.body[f, 1]
     qa, qb = row4(orientation, a), row4(orientation, b)
@@ -68,7 +72,7 @@ def _value(c, rest, frames, position, orientation, velocity, value, jacobian):
 
 
 @formula
-def _violations(first, end, rest, rows, frames, position, orientation, velocity, value, jacobian, g):
+def _violations(first, end, rest, rows, frames, trial, kick, g):
     """g of the rigid rows, 0 of the others; returns the largest and its row."""
     worst, at = 0.0, first
     for r in range(first, end):
@@ -79,7 +83,7 @@ def _violations(first, end, rest, rows, frames, position, orientation, velocity,
         for k in range(2):
             c = rows.coord[r, k]
             if c >= 0:
-                total += rows.weight[r, k] * _value(c, rest, frames, position, orientation, velocity, value, jacobian)
+                total += rows.weight[r, k] * _value(c, rest, frames, trial, kick)
         g[r] = total
         if not abs(total) <= worst:  # also where it is not a number
             worst, at = abs(total), r
@@ -125,10 +129,9 @@ def _mix(first, end, count, g, dg, q, small, cluster):
 
 
 @formula
-def _close_cluster(
-    cluster, rest, done, rounds, rows, frames, bodies, value, jacobian, velocity, position, orientation, work, small,
-    found,
-):  # fmt: skip
+def _close_cluster(cluster, rule, rows, frames, bodies, kick, trial, work, found):
+    rest, done, rounds = rule
+    velocity, small = trial.velocity, work.small
     first, end = rows.cluster[cluster], rows.cluster[cluster + 1]
     low, high = rows.cluster_body_start[cluster], rows.cluster_body_start[cluster + 1]
     y, g, f, best_y = work.y, work.g, work.f, work.best
@@ -149,8 +152,8 @@ def _close_cluster(
             if y[r] != 0.0:
                 push_row(rows.body, rows.weighted, r, y[r], velocity)
         for k in range(low, high):
-            _move(rows.cluster_body[k], rest, bodies, velocity, position, orientation)
-        worst, here = _violations(first, end, rest, rows, frames, position, orientation, velocity, value, jacobian, g)
+            _move(rows.cluster_body[k], rest, bodies, trial)
+        worst, here = _violations(first, end, rest, rows, frames, trial, kick, g)
         if turn == 0:
             found[cluster, 1] = worst
         stalled = 0 if worst <= 0.5 * best else stalled + 1
@@ -196,30 +199,10 @@ def _close_cluster(
 
 
 @blockwise(1, "rows.cluster.size - 1")
-def close_joints(
-    cluster,
-    rest,
-    done,
-    rounds,
-    rows,
-    frames,
-    bodies,
-    value,
-    jacobian,
-    velocity,
-    position,
-    orientation,
-    work,
-    small,
-    found,
-):
-    """Change velocities (n, 6) of the kick so that the rigid rows hold after a drift of `rest`, to `done` if possible.
+def close_joints(cluster, rule, rows, frames, bodies, kick, trial, work, found):
+    """Change velocities (n, 6) of the kick so that the rigid rows hold after a drift (`ClosingRule`).
 
-    value (c,), jacobian (c, 12): coordinates at the pose of the kick. position, orientation: scratch that has the poses
-    at the end of all bodies that no row can move. rounds: at most, 1 only looks (work.g). found (clusters, 4):
-    violation after and before, its row, rounds. work.y are the impulses.
+    kick: the coordinates at its pose. found (clusters, 4): violation after and before, its row, rounds. work.y are the
+    impulses, work.g the violations.
     """
-    _close_cluster(
-        cluster, rest, done, rounds, rows, frames, bodies, value, jacobian, velocity, position, orientation, work,
-        small, found,
-    )  # fmt: skip
+    _close_cluster(cluster, rule, rows, frames, bodies, kick, trial, work, found)

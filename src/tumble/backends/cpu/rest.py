@@ -16,13 +16,13 @@ def rest_gap(gap, band, carries, part):
 
 
 @blockwise(BLOCK)
-def rest_gaps(block, count, gap, size, pair, firm, found, impulse, least, step, share, part, partial, out):
+def rest_gaps(block, count, gaps, found, impulse, rule, partial, out):
     """`rest_gap` of all contacts [m]. found: their places among the remembered impulses (3, k), see `match_contacts`.
-    Those beyond `least` [N s] carried force.
 
-    The band is `step` [m] and at most `share` of the smaller shape; none for pairs that are not `firm`. partial
-    (blocks,): the largest shift of a gap within the band [m].
+    There is no band for pairs that are not firm. partial (blocks,): the largest shift of a gap within the band [m].
     """
+    gap, size, pair, firm = gaps
+    least, step, share, part = rule
     largest = 0.0
     for item in range(block_length(block, count)):
         c = item_index(block, item)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import project
+from ...kernels.contact_rows import recovery_speed
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ...kernels.linalg import cross, dot, largest_eigenvalue, row3, sub, tangents
 from ..base import BLOCK
@@ -40,28 +41,10 @@ def fill_entries(count, body_a, body_b, movable, entry_start, cursor, slot_a, sl
 
 
 @blockwise(BLOCK)
-def build_rows(
-    block,
-    count,
-    body_a,
-    body_b,
-    normal,
-    point,
-    gap,
-    size,
-    center,
-    free,
-    h,
-    recovery,
-    gravity,
-    slot_a,
-    slot_b,
-    frame,
-    arms,
-    entry_arm,
-    bias,
-):
+def build_rows(block, count, touch, center, free, h, recovery, gravity, rows):
     """Frames, arms and r = b + D^T v_free. recovery < 0: the speed that lifts `size` / 100 under gravity."""
+    body_a, body_b, slot_a, slot_b, normal, point, gap, size = touch
+    frame, arms, entry_arm, bias = rows
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         i, j = body_a[c], body_b[c]
@@ -81,8 +64,7 @@ def build_rows(
             arms[d, c], arms[3 + d, c] = ra[d], rb[d]
             entry_arm[slot_a[c], d] = ra[d]
             entry_arm[slot_b[c], d] = rb[d]
-        limit = recovery if recovery >= 0.0 else math.sqrt(0.02 * gravity * size[c])
-        bias[0, c] = max(gap[c] / h, -limit) + dot(n, v)
+        bias[0, c] = max(gap[c] / h, -recovery_speed(recovery, gravity, size[c])) + dot(n, v)
         bias[1, c] = dot(u, v)
         bias[2, c] = dot(w, v)
 
@@ -200,6 +182,17 @@ def free_frozen_rows(count, diagonal, bias):
     for c in range(count):
         if diagonal[0, c] <= FROZEN * (diagonal[0, c] + diagonal[1, c] + diagonal[2, c]):
             bias[0, c] = max(bias[0, c], 0.0)
+
+
+@loop
+def survey_contacts(count, before, gap):
+    """Mean relative speed of bodies that touch or nearly do [m/s], from rows n, u, w, and the largest overlap [m]."""
+    total, deepest = 0.0, 0.0
+    for c in range(count):
+        n, u, w = before[0, c], before[1, c], before[2, c]
+        total += math.sqrt(n * n + u * u + w * w)
+        deepest = max(deepest, -gap[c])
+    return total / max(count, 1), deepest
 
 
 @loop
