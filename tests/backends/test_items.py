@@ -11,6 +11,7 @@ from tumble.enums import BodyKind
 from tumble.kernels import contact_rows, laws, motion
 from tumble.kernels.jit import interpreted
 from tumble.scene import rotation
+from tumble.sim.laws.ageing import AgeingArrays
 from tumble.sim.laws.base import TouchArrays
 from tumble.sim.laws.cohesion import CohesionArrays
 from tumble.sim.laws.restitution import BounceArrays, MovedArrays
@@ -80,6 +81,27 @@ def turning_friction(rng, n):
 def taken_turns(rng, n):
     rows, out = spare(6, n, rng), spare(6, n, rng)
     return (rows, out), {1: np.concatenate([out[:3, :n], rows[3:, :n]])}
+
+
+def ageing(rng):
+    return AgeingArrays(some(rng), rng.uniform(0.1, 2.0, PAIRS), 10.0 ** rng.uniform(-6.0, 1.0, PAIRS))
+
+
+@twin("aged_friction")
+def aged_friction(rng, n):
+    case, law, age, friction = Case(rng, n), ageing(rng), np.abs(spare(1, n, rng)), spare(0, n, rng)
+    b, time, _ = (x[case.pair] for x in law)
+    return (case.touch.pair, law, age, friction), {3: friction[:n] + b * np.log(1.0 + age[0, :n] / time)}
+
+
+@twin("grown_age")
+def grown_age(rng, n):
+    case, law, age = Case(rng, n), ageing(rng), np.abs(spare(1, n, rng))
+    impulse, after = spare(3, n, rng), spare(3, n, rng)
+    after[:, : n // 5] *= 1e-6
+    rate = np.linalg.norm(after[1:, :n], axis=0) / law.ageing_length[case.pair]
+    wanted = age[0, :n] * np.exp(-rate * H) - np.expm1(-rate * H) / rate
+    return (case.touch.pair, law, impulse, after, H, age), {5: np.where(impulse[:1, :n] > 0.0, wanted, 0.0)}
 
 
 def springs(rng):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from .elementary import exponential
+from .elementary import exponential, logarithm
 from .jit import formula
 from .linalg import quat_exp
 
@@ -22,6 +22,26 @@ def falling_friction(c, pair, static, speed, sliding, before, friction):
     mu = sliding[c]
     v = math.sqrt(before[1, c] * before[1, c] + before[2, c] * before[2, c]) / speed[k]
     friction[c] = mu + (static[k] - mu) * exponential(-v * v)
+
+
+# ---------------------------------------------------------------------- ageing
+
+
+@formula
+def aged_friction(c, pair, tables, age, friction):
+    """What an older contact holds more."""
+    k = pair[c]
+    friction[c] += tables.ageing[k] * logarithm(1.0 + age[0, c] / tables.ageing_time[k])
+
+
+@formula
+def grown_age(c, pair, tables, impulse, after, h, age):
+    """d(age)/dt = 1 - v age / D, exactly for the sliding speed v after the step; a contact without force has none."""
+    v = math.sqrt(after[1, c] * after[1, c] + after[2, c] * after[2, c])
+    x = v * h / tables.ageing_length[pair[c]]
+    kept = exponential(-x)
+    grown = (1.0 - kept) / x if x > 1e-3 else 1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0)))
+    age[0, c] = age[0, c] * kept + h * grown if impulse[0, c] > 0.0 else 0.0
 
 
 # ---------------------------------------------------------------------- springs

@@ -52,6 +52,13 @@ class Material:
     """[m/N] before the contact slides"""
     tangential_damping: float = 0.0
     """[N s/m]"""
+    ageing: float = 0.0
+    """b: the longer a contact rests the better it holds, mu + b ln(1 + age / ageing_time) with its age as in
+    `docs/laws.md`. 0 (default): it does not."""
+    ageing_time: float = 1.0
+    """[s]"""
+    ageing_length: float = 1e-5
+    """Sliding by about this length makes a contact young again [m]."""
     name: str | None = None
     """Name for look-up from scene files and error messages."""
 
@@ -120,6 +127,9 @@ PROPERTIES = {
     "damping": Property(_dashpots, at_least=0.0, unit="N s/m"),
     "tangential_compliance": Property(_in_series, at_least=0.0, unit="m/N", remedy="Use 0 for a rigid contact."),
     "tangential_damping": Property(_dashpots, at_least=0.0, unit="N s/m"),
+    "ageing": Property(at_least=0.0),
+    "ageing_time": Property(_larger, acts=False, above=0.0, unit="s"),
+    "ageing_length": Property(_larger, acts=False, above=0.0, unit="m"),
 }
 """Of everything in `Material` but the name: keys of scene files, of `SceneBuilder.set_pair` and `PairLaws`."""
 DAMPERS = {"damping": "compliance", "tangential_damping": "tangential_compliance"}

@@ -16,6 +16,7 @@ from ...enums import Law
 from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 from ...solve.base import Solution, Solver
+from .ageing import Ageing
 from .base import Column, Ended, FoundContacts, TouchArrays, fitting
 from .cohesion import Cohesion, cohesion_reach
 from .falling_friction import FallingFriction
@@ -24,7 +25,7 @@ from .springs import Springs
 
 __all__ = ["ContactLaws", "cohesion_reach"]
 
-LAWS = (FallingFriction, Restitution, Springs, Cohesion)
+LAWS = (FallingFriction, Ageing, Restitution, Springs, Cohesion)
 """In the order in which they change the problem. They change the guess the other way round."""
 
 
