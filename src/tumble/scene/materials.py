@@ -19,9 +19,9 @@ __all__ = ["Material", "MaterialTable", "PairLaws"]
 class Material:
     """Surface of a shape.
 
-    Between two materials the smaller friction (of every kind), restitution, cohesion and ranges count, and the larger
-    threshold; compliances add up, like springs in series, and dashpots combine as in series, 1/d = 1/d_a + 1/d_b (a
-    rigid partner's has no part in it). `SceneBuilder.set_pair` overrides all of them.
+    Between two materials the smaller friction (of every kind), restitution, cohesion, ageing and ranges count, and the
+    larger speeds, times and lengths; compliances add up, like springs in series, and dashpots combine as in series,
+    1/d = 1/d_a + 1/d_b (a rigid partner's has no part in it). `SceneBuilder.set_pair` overrides all of them.
     """
 
     friction: float = 0.5
