@@ -246,9 +246,10 @@ def item_index(block, item):
 
 def over_items(item: Callable, size: int, items: str) -> Callable:
     """The pass that runs the formula item(c, ...) on `count` contacts or bodies c, in blocks of a fixed size; it is
-    called with the count and the other arguments. items: what they are, for its name."""
+    called with the count and the other arguments. items: what they are; its name is that of the formula and "_over_"
+    items, by which `sim.ahead` finds it."""
     function = interpreted(item)
-    name, arguments = f"{function.__name__}_of_{items}", ", ".join(list(inspect.signature(function).parameters)[1:])
+    name, arguments = f"{function.__name__}_over_{items}", ", ".join(list(inspect.signature(function).parameters)[1:])
     source = f"""
 def {name}(block, count, {arguments}):
     for i in range(min({size}, count - block * {size})):
