@@ -246,6 +246,23 @@ def item_index(block, item):
     return np.uint64(block) * np.uint64(BLOCK) + np.uint64(item)
 
 
+def over_items(item: Callable, size: int, items: str) -> Callable:
+    """The pass that runs the formula item(c, ...) on `count` contacts or bodies c, in blocks of a fixed size; it is
+    called with the count and the other arguments. items: what they are; its name is that of the formula and "_over_"
+    items, by which `sim.ahead` finds it."""
+    function = interpreted(item)
+    name, arguments = f"{function.__name__}_over_{items}", ", ".join(list(inspect.signature(function).parameters)[1:])
+    source = f"""
+def {name}(block, count, {arguments}):
+    for i in range(min({size}, count - block * {size})):
+        item(unsigned(block) * unsigned({size}) + unsigned(i), {arguments})
+"""
+    names = {"item": item, "unsigned": np.uint64, "__name__": function.__module__}
+    exec(compile(source, function.__code__.co_filename, "exec"), names)
+    names[name].__doc__ = function.__doc__
+    return blockwise(size)(names[name])
+
+
 most_threads, threads, set_threads = pool.most_threads, pool.threads, pool.set_threads
 
 

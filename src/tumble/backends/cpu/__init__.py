@@ -16,6 +16,7 @@ from .broad import (
     spread_speed,
 )
 from .gauss_seidel import gauss_seidel
+from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
 from .joints import (
     articulated_diagonal,
     articulated_product,
@@ -62,6 +63,7 @@ from .rows import (
     recall,
     remember,
     scale_rows,
+    survey_contacts,
     unscale_impulses,
     weigh,
 )
@@ -98,6 +100,7 @@ __all__ = [
     "contact_work",
     "convex_gaps",
     "coordinates",
+    "count_true",
     "coulomb_shift_bound",
     "drift_bodies",
     "driven_work",
@@ -112,7 +115,10 @@ __all__ = [
     "free_frozen_rows",
     "gather",
     "keep_energy",
+    "largest",
+    "largest_entry",
     "largest_speed",
+    "largest_vector",
     "lay_down",
     "match_contacts",
     "matrix_diagonal",
@@ -120,6 +126,8 @@ __all__ = [
     "measure",
     "most_and_total",
     "nsgs",
+    "over_bodies",
+    "over_contacts",
     "place_shapes",
     "predict",
     "product",
@@ -142,6 +150,8 @@ __all__ = [
     "solve_joints",
     "sort_contacts",
     "spread_speed",
+    "survey_contacts",
+    "total",
     "turn_diagonal",
     "turn_inertia",
     "unscale_impulses",
