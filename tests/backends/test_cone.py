@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import tumble as tb
-from tumble.backends.base import MEASURES, Measure, RollingArrays, blocks
+from tumble.backends.base import MEASURES, GaugeArrays, Measure, RollingArrays, blocks
 from tumble.enums import BlockKind, Law, Status
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
 from tumble.problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator, RollingOperator
@@ -55,10 +55,10 @@ def test_measures_are_those_of_the_document(backend, count, coulomb, rows):
     x, nx, bias = spare(rows, count), spare(rows, count), spare(rows, count)
     x[:, :count], bias[:, :count], nx[:, :count] = g / s, r * s, (u - r) * s
     u = nx[:, :count] / s + r
-    values = np.full(MEASURES, np.nan)
-    values[Measure.SPEED] = speed = 0.7
+    values, speed = np.full(MEASURES, np.nan), 0.7
     partial = np.full((blocks(count + SPARE) + 2, MEASURES), np.nan)
-    backend.measure(count, rows, x, nx, bias, mu, scale, weight, coulomb, partial, values)
+    gauge = GaugeArrays(count, rows, bias, mu, scale, weight, coulomb, speed)
+    backend.measure(gauge, x, nx, partial, values)
 
     mu = mu[..., :count]
     w, z = (weight[:count], None) if rows == 3 else (weight[0, :count], weight[1, :count])
@@ -93,7 +93,6 @@ def test_measures_are_those_of_the_document(backend, count, coulomb, rows):
         assert_close(values[which], number, total if which == Measure.OBJECTIVE else 1.0 + abs(number), 1e4)
     assert_close(values[Measure.EQ25], eq25, (1.0 + np.linalg.norm(g)) / G_D)  # a difference of impulses over g_d
     assert_close(values[Measure.GAP], max(0.0, gap), total)
-    assert values[Measure.SPEED] == speed
 
     root = 0.3
     if rows == 3:
@@ -123,8 +122,9 @@ def test_numbers_that_overflow_make_every_measure_infinite(backend):
     x[1, 1400] = 1e200
     values, partial = np.zeros(MEASURES), np.zeros((blocks(count + SPARE) + 2, MEASURES))
     ones = np.ones(count + SPARE)
-    backend.measure(count, 3, x, nx, bias, 0.5 * ones, np.ones((2, count + SPARE)), ones, True, partial, values)
-    assert np.all(np.isinf(values[: Measure.SPEED]))
+    gauge = GaugeArrays(count, 3, bias, 0.5 * ones, np.ones((2, count + SPARE)), ones, True, 0.0)
+    backend.measure(gauge, x, nx, partial, values)
+    assert np.all(np.isinf(values[: Measure.LOCAL_SPEED + 1]))
 
 
 # ---------------------------------------------------------------------- the iterations

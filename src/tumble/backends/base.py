@@ -40,7 +40,8 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Iterations, and how good impulses are
     "cone": (
-        "apgd", "barzilai_borwein", "gauss_seidel", "nsgs", "measure", "coulomb_shift_bound", "rolling_shift_bound",
+        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
+        "coulomb_shift_bound", "rolling_shift_bound",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
@@ -210,6 +211,59 @@ class ClosingWork(NamedTuple):
     base: np.ndarray  # (n, 6)
 
 
+class ConeArrays(NamedTuple):
+    """Blocks of a problem as the iterations take them: in scaled impulses x, impulse = scale * x."""
+
+    count: int
+    bias: np.ndarray  # (rows, cap)
+    friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
+
+
+class GaugeArrays(NamedTuple):
+    """What impulses are measured with. x, N x and bias may be scaled, friction is not."""
+
+    count: int
+    dim: int
+    bias: np.ndarray  # (rows, cap)
+    friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
+    scale: np.ndarray  # (2, cap), or (4, cap)
+    weight: np.ndarray  # (cap,), or (2, cap)
+    coulomb: bool
+    speed: float  # that small motions are compared with (`ConeProblem.pace`)
+
+
+class StopRule(NamedTuple):
+    """When iterations end."""
+
+    kind: int  # place in `Stop`
+    tolerance: float
+    limit: int
+    check_every: int
+
+
+class IterationArrays(NamedTuple):
+    """What all iterations work on: the iterate, the Coulomb correction, the best iterate, scratch of measuring."""
+
+    x: np.ndarray  # (rows, cap)
+    nx: np.ndarray  # (rows, cap): N x
+    shift: np.ndarray  # (cap,)
+    best: np.ndarray  # (rows, cap)
+    partial: np.ndarray  # (blocks + 2, MEASURES)
+    values: np.ndarray  # (MEASURES,)
+    history: np.ndarray  # of the stopping quantity
+
+
+class PaperArrays(NamedTuple):
+    """The last iterates (rows, cap) of the published method and their products, which change places."""
+
+    x: np.ndarray
+    x_old: np.ndarray
+    x_new: np.ndarray
+    nx: np.ndarray
+    nx_old: np.ndarray
+    nx_new: np.ndarray
+
+
 class RollingArrays(NamedTuple):
     """The operator of contacts with six rows: n, u, w, then the turns about the same axes (spin, roll u, roll w)."""
 
@@ -301,8 +355,6 @@ class Measure(IntEnum):
     OBJECTIVE = 10
     LOCAL = 11
     LOCAL_SPEED = 12
-    SPEED = 13
-    """Given, not measured: the speed that small motions are compared with (`ConeProblem.pace`)"""
 
 
 def blocks(count: int, block: int = BLOCK) -> int:

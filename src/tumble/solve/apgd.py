@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from .. import checks
+from ..backends.base import PaperArrays
 from ..enums import Scaling, Variant
+from ..kernels.nesterov import first_scalars
 from .base import AntiRelaxedSolver, ScaledProblem
 from .variants import take_variant
 
 __all__ = ["SolverAPGD"]
 
+MOMENTUM = {False: 0.995, True: 0.97}
+"""Largest weight of the momentum under the relaxed law, and under Coulomb's."""
 UNDAMPED = 1e30
 """A `damping` that never begins."""
 
@@ -29,10 +31,10 @@ class SolverAPGD(AntiRelaxedSolver):
     """"paper": Algorithm 1 of Mazhar et al. 2015, and with Coulomb's law its anti-relaxed form: impulses as they are,
     growth 0.9, steps halved only, the whole momentum, the correction refreshed in full."""
 
-    growth: float = 0.97
+    growth: float = 0.9999
     """After each iteration the estimate of the largest eigenvalue is multiplied by this, so that steps can grow."""
 
-    momentum_limit: float = 0.97
+    momentum_limit: float | None = None
     """Coulomb's law: largest weight of the momentum. Without a limit the impulses and the correction chase each other
     in settled piles (on five steps of 1000 settling spheres 0.97 took a third of the iterations of no limit). Lifted,
     and set again, after 400 iterations without progress: ill-conditioned stacks need the whole momentum."""
@@ -44,24 +46,17 @@ class SolverAPGD(AntiRelaxedSolver):
         take_variant(self, {"growth": 0.9, "momentum_limit": 1.0, "scaling": Scaling.NONE, "damping": UNDAMPED})
         super().__post_init__()
         checks.number("SolverAPGD.growth", self.growth, above=0.0, at_most=1.0)
-        checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
+        if self.momentum_limit is not None:
+            checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
 
-    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
-        v = scaled.vector
-        return scaled.backend.apgd(
-            *self._common(scaled, coulomb),
-            float(self.growth),
-            float(self.momentum_limit),
-            self.variant == Variant.PAPER,
-            scaled.x,
-            v("x_old"),
-            v("nx"),
-            v("nx_old"),
-            v("x_new"),
-            v("product"),
-            scaled.shift,
-            scaled.best,
-            scaled.partial,
-            scaled.values,
-            history,
-        )
+    def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
+        v, b = scaled.vector, scaled.backend
+        groups = self._groups(scaled)
+        if self.variant == Variant.PAPER:
+            work = scaled.work
+            iterates = PaperArrays(work.x, v("x_old"), v("x_new"), work.nx, v("nx_old"), v("product"))
+            return b.apgd_paper(*groups, float(self.growth), iterates)
+        coulomb = scaled.gauge.coulomb
+        limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
+        scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
+        return b.apgd(*groups, scalars, v("x_old"), v("nx_old"))

@@ -1,7 +1,8 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
 from ...kernels.cover import MOST
-from .apgd import apgd
+from .apgd import apgd, nesterov_pass
+from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
@@ -79,6 +80,7 @@ __all__ = [
     "SURFACE_ROWS",
     "advance",
     "apgd",
+    "apgd_paper",
     "arrange_contacts",
     "articulated_diagonal",
     "articulated_product",
@@ -119,6 +121,7 @@ __all__ = [
     "matrix_product",
     "measure",
     "most_and_total",
+    "nesterov_pass",
     "nsgs",
     "place_shapes",
     "predict",
