@@ -43,6 +43,11 @@ PASSES: dict[str, tuple[str, ...]] = {
         "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
         "coulomb_shift_bound", "rolling_shift_bound",
     ),
+    # The same over contacts in lanes
+    "lanes": (
+        "apgd_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes", "sum_lanes",
+        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes",
+    ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
         "coordinates", "row_jacobians", "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
@@ -60,6 +65,10 @@ BODY_BLOCK = 256
 """Bodies or shapes in a block."""
 STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
+LANES, LANE_ROWS, END_ROWS = 16, 37, 9
+"""Contacts that lie together in `LaneArrays`, and the numbers that each has in its two parts."""
+LANE_CONTACTS, LANE_BODIES = 256, 64
+"""Contacts and bodies in a block of the passes over lanes: small enough for many threads."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
 
@@ -251,6 +260,19 @@ class IterationArrays(NamedTuple):
     partial: np.ndarray  # (blocks + 2, MEASURES)
     values: np.ndarray  # (MEASURES,)
     history: np.ndarray  # of the stopping quantity
+
+
+class LaneArrays(NamedTuple):
+    """Contacts in blocks of `LANES`, single or double precision; see `backends.cpu.lanes`."""
+
+    count: int
+    block: np.ndarray  # (blocks * LANE_ROWS * LANES,)
+    ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
+    place: np.ndarray  # (2 cap + 1,) uint32: of each entry: twice the place of its contact in `ends`, 1 more on side B
+    arm: np.ndarray  # (2 cap + 1, 4): of each entry, and 1 on side B, -1 on side A
+    inverse: np.ndarray  # (bodies, 9): inverse masses, inverse inertias
+    partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
+    sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
 
 
 class PaperArrays(NamedTuple):

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from .. import checks
 from ..backends.base import PaperArrays
 from ..enums import Scaling, Variant
 from ..kernels.nesterov import first_scalars
+from ..problem.operators import ContactOperator
 from .base import AntiRelaxedSolver, ScaledProblem
+from .lanes import lanes_of
 from .variants import take_variant
 
 __all__ = ["SolverAPGD"]
@@ -59,4 +63,6 @@ class SolverAPGD(AntiRelaxedSolver):
         coulomb = scaled.gauge.coulomb
         limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
         scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
+        if isinstance(scaled.problem.operator, ContactOperator):
+            return b.apgd_lanes(*groups, scalars, lanes_of(scaled.problem, np.float64))
         return b.apgd(*groups, scalars, v("x_old"), v("nx_old"))

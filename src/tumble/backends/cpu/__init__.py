@@ -2,6 +2,7 @@
 
 from ...kernels.cover import MOST
 from .apgd import apgd, nesterov_pass
+from .apgd_lanes import apgd_lanes
 from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
@@ -30,6 +31,18 @@ from .joints import (
     row_jacobians,
     row_speeds,
     solve_joints,
+)
+from .lanes import (
+    body_lanes,
+    contact_lanes,
+    lane_value,
+    measure_lanes,
+    pack_bodies,
+    pack_contacts,
+    pack_ends,
+    sum_lanes,
+    tangent_lanes,
+    unpack_lanes,
 )
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
 from .mechanisms import cluster_energies, keep_energy, turn_inertia
@@ -80,6 +93,7 @@ __all__ = [
     "SURFACE_ROWS",
     "advance",
     "apgd",
+    "apgd_lanes",
     "apgd_paper",
     "arrange_contacts",
     "articulated_diagonal",
@@ -88,6 +102,7 @@ __all__ = [
     "articulated_velocity",
     "barzilai_borwein",
     "block_steps",
+    "body_lanes",
     "build_grid",
     "build_rows",
     "cast_rays",
@@ -96,6 +111,7 @@ __all__ = [
     "close_joints",
     "cluster_energies",
     "contact_diagonal",
+    "contact_lanes",
     "contact_product",
     "contact_work",
     "convex_gaps",
@@ -113,23 +129,29 @@ __all__ = [
     "forward_joints",
     "free_frozen_rows",
     "gather",
+    "gauss_seidel",
     "keep_energy",
+    "lane_value",
     "largest_speed",
     "lay_down",
     "match_contacts",
     "matrix_diagonal",
     "matrix_product",
     "measure",
+    "measure_lanes",
     "most_and_total",
+    "name",
     "nesterov_pass",
     "nsgs",
+    "pack_bodies",
+    "pack_contacts",
+    "pack_ends",
     "place_shapes",
     "predict",
     "product",
     "push_rows",
     "read_rows",
     "recall",
-    "gauss_seidel",
     "remember",
     "rest_gaps",
     "rolling_product",
@@ -145,11 +167,13 @@ __all__ = [
     "solve_joints",
     "sort_contacts",
     "spread_speed",
+    "sum_lanes",
+    "tangent_lanes",
     "turn_diagonal",
     "turn_inertia",
+    "unpack_lanes",
     "unscale_impulses",
     "unscale_rolling",
     "weigh",
     "weigh_rolling",
-    "name",
 ]

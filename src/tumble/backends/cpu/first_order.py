@@ -33,19 +33,17 @@ def copy_vector(count, src, dst):
 
 
 @loop
-def keep_best(k, value, tolerance, count, x, work, best_value, checks):
-    """After a check: note the stopping value of iterate x and keep x where it is the best so far.
+def judge(k, value, tolerance, best_value, checks, history):
+    """After a check: note the stopping value, compare it with the best.
 
-    Returns (status, best value, checks since it was found); RUNNING while there is nothing to end for.
+    Returns (status, best value, checks since it was found, 0 if it is this one); RUNNING while there is nothing to end
+    for.
     """
-    if k < work.history.size:
-        work.history[k] = value
+    if k < history.size:
+        history[k] = value
+    checks += 1
     if value < best_value:
-        best_value = value
-        copy_vector(count, x, work.best)
-        checks = 0
-    else:
-        checks += 1
+        best_value, checks = value, 0
     status = RUNNING
     if best_value <= tolerance:
         status = CONVERGED
@@ -119,6 +117,9 @@ def first_value(gauge, stop, work):
 
 @loop
 def check(k, gauge, stop, work, x, nx, best_value, checks):
-    """Measure iterate x and note it; see `keep_best`."""
+    """Measure iterate x and keep it where it is the best so far; see `judge`."""
     value = stop_value(stop.kind, gauge, x, nx, work.partial, work.values)
-    return keep_best(k, value, stop.tolerance, gauge.count, x, work, best_value, checks)
+    status, best_value, checks = judge(k, value, stop.tolerance, best_value, checks, work.history)
+    if checks == 0:
+        copy_vector(gauge.count, x, work.best)
+    return status, best_value, checks

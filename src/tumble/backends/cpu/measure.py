@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import coulomb_shift, interval_gap, local_error, natural_map, violation, weighted_set
-from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK, Measure
 from .rolling import measure_blocks_rolling
 
@@ -53,6 +53,17 @@ def _natural_blocks(mu, gauge, x, nx, partial):
         _natural_blocks_plain(gauge, x, nx, partial)
 
 
+@formula
+def natural_value(stop, nat, rr, gg, uu, local):
+    """The local error or the natural map from its sums."""
+    size = max(rr, max(gg, uu))
+    if not (math.isfinite(nat) and math.isfinite(size)):
+        return math.inf
+    if stop == LOCAL:
+        return math.sqrt(local)
+    return math.sqrt(nat / size) if size > 0.0 else 0.0
+
+
 @loop
 def stop_value(stop, gauge, x, nx, partial, values):
     """The quantity that a solver compares with its tolerance."""
@@ -65,12 +76,7 @@ def stop_value(stop, gauge, x, nx, partial, values):
             gg += partial[block, 2]
             uu += partial[block, 3]
             local = max(local, partial[block, 15])
-        size = max(rr, max(gg, uu))
-        if not (math.isfinite(nat) and math.isfinite(size)):
-            return math.inf
-        if stop == LOCAL:
-            return math.sqrt(local)
-        return math.sqrt(nat / size) if size > 0.0 else 0.0
+        return natural_value(stop, nat, rr, gg, uu, local)
     measure(gauge, x, nx, partial, values)
     if stop == RESIDUAL_EQ25:
         return values[Measure.EQ25] / (gauge.dim * gauge.count)
