@@ -46,7 +46,7 @@ PASSES: dict[str, tuple[str, ...]] = {
     # The same over contacts in lanes
     "lanes": (
         "apgd_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes", "sum_lanes",
-        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes",
+        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
@@ -59,7 +59,7 @@ PASSES: dict[str, tuple[str, ...]] = {
 A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
 `tests/backends` compares each with a twin in NumPy.
 """
-SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SURFACE_COLUMNS", "SURFACE_ROWS")
+SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS")
 """Sizes of the buffers that callers make for a backend's passes."""
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""

@@ -119,7 +119,9 @@ def tangent_residual(gn, gu, gw, an, au, aw, mu):
     g within 1e-5 of the cone's surface counts as on it."""
     t = math.sqrt(gu * gu + gw * gw)
     out = mu * an - (au * gu + aw * gw) / max(t, TINY)
-    along = out * out / (1.0 + mu * mu) if out > 0.0 and t >= mu * gn * (1.0 - 1e-5) else 0.0
-    side = max(0.0, an * an + au * au + aw * aw - along) if mu > 0.0 else an * an
+    on = 1.0 if t >= mu * gn * (1.0 - 1e-5) else 0.0
+    along = on * max(0.0, out) * max(0.0, out) / (1.0 + mu * mu)
+    whole = an * an + au * au + aw * aw - along
+    side = max(0.0, whole if mu > 0.0 else an * an)
     apex = natural_map(0.0, 0.0, 0.0, an, au, aw, mu)
     return side if gn > 0.0 else apex

@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import checks
 from ..backends.base import PaperArrays
-from ..enums import Scaling, Variant
-from ..kernels.nesterov import first_scalars
+from ..enums import Precision, Scaling, Status, Stop, Variant
+from ..kernels.nesterov import Scalar, first_scalars
 from ..problem.operators import ContactOperator
-from .base import AntiRelaxedSolver, ScaledProblem
+from .base import STATUS, STOP, AntiRelaxedSolver, ScaledProblem
 from .lanes import lanes_of
 from .variants import take_variant
 
@@ -20,6 +20,8 @@ __all__ = ["SolverAPGD"]
 
 MOMENTUM = {False: 0.995, True: 0.97}
 """Largest weight of the momentum under the relaxed law, and under Coulomb's."""
+SINGLE_FROM = 1000
+"""Contacts from which "auto" begins in single precision: fewer fit into the caches of one core in any case."""
 UNDAMPED = 1e30
 """A `damping` that never begins."""
 
@@ -43,12 +45,18 @@ class SolverAPGD(AntiRelaxedSolver):
     in settled piles (on five steps of 1000 settling spheres 0.97 took a third of the iterations of no limit). Lifted,
     and set again, after 400 iterations without progress: ill-conditioned stacks need the whole momentum."""
 
+    precision: str = Precision.AUTO
+    """Of the iterations over contacts without joints: "double", "single", or "auto": from 1000 contacts on single while
+    it gains, then double. Results and whatever they are judged by are double in any case."""
+
     name: ClassVar[str] = "apgd"
     rolls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         take_variant(self, {"growth": 0.9, "momentum_limit": 1.0, "scaling": Scaling.NONE, "damping": UNDAMPED})
         super().__post_init__()
+        where = "SolverAPGD.precision"
+        object.__setattr__(self, "precision", Precision(checks.choice(where, self.precision, list(Precision))))
         checks.number("SolverAPGD.growth", self.growth, above=0.0, at_most=1.0)
         if self.momentum_limit is not None:
             checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
@@ -64,5 +72,24 @@ class SolverAPGD(AntiRelaxedSolver):
         limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
         scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
         if isinstance(scaled.problem.operator, ContactOperator):
-            return b.apgd_lanes(*groups, scalars, lanes_of(scaled.problem, np.float64))
+            return self._over_lanes(scaled, groups, scalars)
         return b.apgd(*groups, scalars, v("x_old"), v("nx_old"))
+
+    def _over_lanes(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
+        """In single precision while it gains, then in double."""
+        run, problem, k, products = scaled.backend.apgd_lanes, scaled.problem, 0, 0
+        op, cone, gauge, stop, work = groups
+        single = self.precision == Precision.SINGLE or (
+            self.precision == Precision.AUTO and problem.count >= SINGLE_FROM
+        )
+        if single and stop.kind != STOP[Stop.CERTIFICATE]:
+            k, products, code, value = run(*groups, scalars, lanes_of(problem, np.float32))
+            if code != scaled.backend.SPENT:
+                return k, products, code, value
+            if self.precision == Precision.SINGLE:
+                return k, products, STATUS.index(Status.STALLED), value
+            work.x[:, : problem.count] = work.best[:, : problem.count]
+            stop = stop._replace(limit=stop.limit - k)
+            scalars[Scalar.THETA], scalars[Scalar.BETA] = 1.0, 0.0
+        more, spent, code, value = run(op, cone, gauge, stop, work, scalars, lanes_of(problem, np.float64))
+        return k + more, products + spent, code, value

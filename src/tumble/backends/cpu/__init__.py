@@ -2,7 +2,7 @@
 
 from ...kernels.cover import MOST
 from .apgd import apgd, nesterov_pass
-from .apgd_lanes import apgd_lanes
+from .apgd_lanes import SPENT, apgd_lanes, gradient_step
 from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
@@ -89,6 +89,7 @@ __all__ = [
     "MOST",
     "PAIR_BLOCK",
     "SCRATCH",
+    "SPENT",
     "SURFACE_COLUMNS",
     "SURFACE_ROWS",
     "advance",
@@ -130,6 +131,7 @@ __all__ = [
     "free_frozen_rows",
     "gather",
     "gauss_seidel",
+    "gradient_step",
     "keep_energy",
     "lane_value",
     "largest_speed",
