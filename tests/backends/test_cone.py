@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -205,6 +207,7 @@ def weights(product, rows, n):
 
 SOLVERS = {
     "apgd": tb.SolverAPGD,
+    "paper": functools.partial(tb.SolverAPGD, variant="paper"),
     "barzilai_borwein": tb.SolverBarzilaiBorwein,
     "gauss_seidel": tb.SolverGaussSeidel,
     "jacobi": tb.SolverJacobi,
@@ -237,7 +240,7 @@ def assert_optimal(impulse, matrix, bias, mu):
     assert np.sqrt(max(apart, 0.0)) <= np.sqrt(2.0 * (worse + slack)) + np.sqrt(2.0 * slack)
 
 
-@covers("apgd", "barzilai_borwein", "gauss_seidel", "nsgs")
+@covers("apgd", "apgd_lanes", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs")
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("name", SOLVERS)
@@ -271,7 +274,8 @@ def test_iterations_over_several_blocks_keep_their_best_iterate(backend, name):
     """Few iterations: the value returned is that of the impulses returned, and the smallest that was seen."""
     count = 2500
     problem, _ = problem_of_contacts_without_matrix(backend, count)
-    solver = SOLVERS[name](tolerance=0.0, stop="natural_map", max_iterations=6, check_every=1, record=True)
+    given = {"precision": "double"} if name == "apgd" else {}
+    solver = SOLVERS[name](tolerance=0.0, stop="natural_map", max_iterations=6, check_every=1, record=True, **given)
     solution = solver.solve(problem)
     op = problem.operator.arrays
     g, r = solution.impulse[:, :count], problem.bias[:, :count]
