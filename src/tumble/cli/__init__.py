@@ -24,15 +24,19 @@ from .check import check
 from .demo import demo
 from .experiment import experiment
 from .info import info
+from .plot import plot
+from .render import render
 from .run import run
 from .solve import solve
+from .video import video
+from .view import view
 
 __all__ = ["app", "main"]
 
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, check, solve, info, experiment, bench):  # as the help lists them
+for command in (demo, run, check, view, render, video, plot, solve, info, experiment, bench):  # as the help lists them
     app.command()(command)
 
 
