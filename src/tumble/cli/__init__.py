@@ -23,6 +23,7 @@ from .bench import bench
 from .check import check
 from .demo import demo
 from .experiment import experiment
+from .export import export
 from .info import info
 from .run import run
 from .solve import solve
@@ -32,7 +33,7 @@ __all__ = ["app", "main"]
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, check, solve, info, experiment, bench):  # as the help lists them
+for command in (demo, run, check, info, export, solve, experiment, bench):  # as the help lists them
     app.command()(command)
 
 
