@@ -88,7 +88,7 @@ def test_a_thread_that_sleeps_is_woken(two_threads):
 def test_a_thread_held_up_within_a_block_leaves_passes_to_the_caller_for_a_while(two_threads):
     calm()
     for _ in range(200):
-        run(blocks=2, turns=1000, weight=10000)
+        run(turns=20000, weight=1000)
         if pool.alone_for() > 0.0:
             break
     else:

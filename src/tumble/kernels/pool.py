@@ -41,8 +41,8 @@ ALONE = 20_000_000
 """How long passes are then done by the caller alone [ns]; doubled while it goes on, up to `ALONE_MOST`."""
 ALONE_MOST = 1_000_000_000
 
-# What all threads see. gate: number of the pass, whether it is open, how many are inside; asleep: 1 for each thread that
-# sleeps, 64 bytes apart.
+# What all threads see. gate: number of the pass, whether it is open, how many are inside; asleep: 1 for each thread
+# that sleeps, 64 bytes apart.
 _CODE = """
 @gate = global i64 0, align 128
 @task = global ptr null, align 128
