@@ -85,14 +85,15 @@ def run(
     path = Path(scene.stem + ".h5") if out is None else out
     if is_input(path, scene):
         raise FileError(message(f"--out {path}", "must be another file than the scene", path, "Choose another name."))
-    save: dict[str, Any] = {
-        "fields": SAVE_FIELDS if contacts else SAVE_FIELDS[:-1],
-        "bodies": tuple(bodies) if bodies else None,
-        "precision": "single" if single else "double",
-        "compress": compress,
-    }
     _check_script(scene)
     loaded = load_scene(scene, settings=scene_settings(settings))
+    proposed = dict(loaded.save)
+    save: dict[str, Any] = {
+        "fields": SAVE_FIELDS if contacts else tuple(proposed.pop("fields", SAVE_FIELDS[:-1])),
+        "bodies": tuple(bodies or proposed.pop("bodies", ())) or None,
+        "precision": "single" if single else proposed.pop("precision", "double"),
+        "compress": compress or proposed.pop("compress", False),
+    }
     step = loaded.step | only_given(dt=dt, law=law, unique_forces=unique_forces or None)
     until = loaded.until if until is None else until
     for name, value, place in (("dt", step.get("dt"), "step"), ("until", until, "run")):
@@ -108,10 +109,15 @@ def run(
     options = StepOptions(**step)
     wanted = loaded.solver | only_given(name=solver, tolerance=tolerance, max_iterations=max_iterations)
     chosen = solver_of_steps(wanted)
-    every = save_every if save_every is not None else loaded.save_every
+    every = next((n for n in (save_every, loaded.save_every, proposed.get("every")) if n is not None), None)
     if resume:
         every, save = _as_begun(path, save_every, save)
-    save |= {"overwrite": overwrite, "checkpoint": checkpoint, "background": background, **only_given(every=every)}
+    save |= {
+        "overwrite": overwrite,
+        "checkpoint": checkpoint,
+        "background": background or proposed.get("background", False),
+    }
+    save |= only_given(every=every, frames_per_checkpoint=proposed.get("frames_per_checkpoint"))
     kept = Save(path=path, **save)
     with interrupts.saying(lambda: _where(path)):
         sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads)

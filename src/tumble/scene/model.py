@@ -43,8 +43,8 @@ class ContactMemory:
     """(3, k) impulse on B in world axes [N s]"""
     torque: np.ndarray = field(default_factory=lambda: np.zeros((3, 0)))
     """(3, k) angular impulse of rolling friction on B in world axes [N m s]; (3, 0) in scenes without"""
-    stretch: np.ndarray = field(default_factory=lambda: np.zeros((3, 0)))
-    """(3, k) stretch of the tangential spring in world axes [m]; (3, 0) in scenes without compliance"""
+    laws: dict[str, np.ndarray] = field(default_factory=dict)
+    """(rows, k) what contact laws remember besides, by the name of the column, see `sim.laws`; vectors in world axes"""
 
     @classmethod
     def empty(cls) -> ContactMemory:
@@ -54,7 +54,8 @@ class ContactMemory:
 
     def copy(self) -> ContactMemory:
         """An independent copy."""
-        return ContactMemory(*(array.copy() for array in vars(self).values()))
+        own = (array.copy() for name, array in vars(self).items() if name != "laws")
+        return ContactMemory(*own, {name: column.copy() for name, column in self.laws.items()})
 
 
 @dataclass(repr=False)
