@@ -21,12 +21,14 @@ PASSES: dict[str, tuple[str, ...]] = {
     "narrow": (
         "find_ball_contacts", "find_convex_contacts", "find_surface_contacts", "sort_contacts", "arrange_contacts",
     ),
+    # Formulas run on every contact or body, and sums over contacts
+    "items": ("over_contacts", "over_bodies", "count_true", "total", "largest", "largest_vector", "largest_entry"),
     # Questions that users ask: distances, rays
     "queries": ("convex_gaps", "cast_rays"),
     # Frames, arms, bias, memory of the contacts
     "rows": (
         "build_rows", "fill_entries", "match_contacts", "recall", "remember", "rest_gaps", "free_frozen_rows",
-        "contact_work", "driven_work",
+        "survey_contacts", "contact_work", "driven_work",
     ),
     # N x and its parts, by kind of operator
     "operator": (
@@ -41,7 +43,13 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Iterations, and how good impulses are
     "cone": (
-        "apgd", "barzilai_borwein", "gauss_seidel", "nsgs", "measure", "coulomb_shift_bound", "rolling_shift_bound",
+        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
+        "coulomb_shift_bound", "rolling_shift_bound",
+    ),
+    # The same over contacts in lanes
+    "lanes": (
+        "apgd_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes", "sum_lanes",
+        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
@@ -54,12 +62,16 @@ PASSES: dict[str, tuple[str, ...]] = {
 A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
 `tests/backends` compares each with a twin in NumPy.
 """
-SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SURFACE_COLUMNS", "SURFACE_ROWS")
+SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS")
 """Sizes of the buffers that callers make for a backend's passes."""
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""
 STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
+LANES, LANE_ROWS, END_ROWS = 16, 37, 9
+"""Contacts that lie together in `LaneArrays`, and the numbers that each has in its two parts."""
+LANE_CONTACTS, LANE_BODIES = 256, 64
+"""Contacts and bodies in a block of the passes over lanes: small enough for many threads."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
 
@@ -85,6 +97,46 @@ class ContactArrays(NamedTuple):
     inverse_inertia: np.ndarray  # (bodies, 6): xx, yy, zz, xy, xz, yz in world axes
     body_velocity: np.ndarray  # (bodies, 6) scratch: M^-1 D x
     compliance: np.ndarray  # (2, cap): E of the normal and of the tangential rows [1/kg]; (2, 0) where all are rigid
+
+
+class TouchArrays(NamedTuple):
+    """Where contacts are."""
+
+    body_a: np.ndarray  # (cap,) int32
+    body_b: np.ndarray
+    slot_a: np.ndarray  # (cap,) int32: entries, see `ContactArrays`
+    slot_b: np.ndarray
+    normal: np.ndarray  # (3, cap)
+    point: np.ndarray  # (3, cap)
+    gap: np.ndarray  # (cap,) that the step is to close
+    size: np.ndarray  # (cap,) smallest half-extent of the smaller shape
+
+
+class RowArrays(NamedTuple):
+    """Rows of contacts, as in `ContactArrays`."""
+
+    frame: np.ndarray  # (9, cap)
+    arms: np.ndarray  # (6, cap)
+    entry_arm: np.ndarray  # (2 cap + 1, 3)
+    bias: np.ndarray  # (3 or 6, cap)
+
+
+class GapArrays(NamedTuple):
+    """Gaps of contacts that may rest."""
+
+    gap: np.ndarray  # (cap,)
+    size: np.ndarray  # (cap,)
+    pair: np.ndarray  # (cap,) int32: of materials
+    firm: np.ndarray  # (pairs,) bool: whose gap has no meaning of its own
+
+
+class RestRule(NamedTuple):
+    """Which gaps are left as they are (`docs/rest.md`)."""
+
+    least: float  # impulse beyond which a contact counts as loaded [N s]
+    band: float  # gaps up to this are left [m]
+    share: float  # and up to this part of the smaller shape
+    part: float  # of an overlap beyond, so much is taken back
 
 
 class ArticulatedArrays(NamedTuple):
@@ -138,6 +190,72 @@ class EqualityArrays(NamedTuple):
     weight: np.ndarray  # (rows, 2)
     wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
     rigid: np.ndarray  # (rows,) bool
+
+
+class PatternArrays(NamedTuple):
+    """Which equality rows touch which, as in `Pattern`."""
+
+    cluster: np.ndarray  # (clusters + 1,) int64
+    start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
+    column: np.ndarray
+    pair_start: np.ndarray  # (entries + 1,)
+    pair: np.ndarray  # (.., 2) sides of row and column that share a body
+    parent: np.ndarray  # (rows,)
+    l_start: np.ndarray  # (rows + 1,)
+
+
+class SystemArrays(NamedTuple):
+    """Numbers of the system S = G^T M^-1 G + E."""
+
+    jacobian: np.ndarray  # (rows, 24)
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    compliance: np.ndarray  # (rows,)
+    whole: np.ndarray  # (rows,): diagonals without locked directions
+
+
+class FactorArrays(NamedTuple):
+    """Its LDL^T, columns as the pattern says."""
+
+    l_row: np.ndarray
+    l_value: np.ndarray
+    inverse_pivot: np.ndarray  # (rows,)
+    dropped: np.ndarray  # (clusters,) rows that depend on others
+
+
+class FactorWork(NamedTuple):
+    """Scratch of factoring (rows,)."""
+
+    used: np.ndarray
+    work: np.ndarray
+    mark: np.ndarray
+    path: np.ndarray
+
+
+class ClusterArrays(NamedTuple):
+    """Clusters of jointed bodies and the motions that each makes as one."""
+
+    start: np.ndarray  # (clusters + 1,) into body
+    body: np.ndarray
+    twist_start: np.ndarray  # (clusters + 1,) into twist
+    twist: np.ndarray  # (.., 6): linear, angular about the origin
+
+
+class PosedArrays(NamedTuple):
+    """Masses and poses of bodies."""
+
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+
+
+class EnergyArrays(NamedTuple):
+    """Energies of clusters (clusters,) [J]."""
+
+    kept: np.ndarray  # bool: whether this one's is kept
+    wanted: np.ndarray
+    rest: np.ndarray  # what counts as rest
+    owed: np.ndarray  # what was not given back so far; it is written
 
 
 class MassArrays(NamedTuple):
@@ -196,6 +314,29 @@ class KickedArrays(NamedTuple):
     before: np.ndarray  # (n, 6) velocity before the kick
 
 
+class ClosingRule(NamedTuple):
+    """How joints are closed."""
+
+    rest: float  # time of the drift [s]
+    done: float  # violation at which it ends
+    rounds: int  # at most; 1 only looks
+
+
+class CoordinateArrays(NamedTuple):
+    """Coordinates at the pose of the kick."""
+
+    value: np.ndarray  # (c,)
+    jacobian: np.ndarray  # (c, 12)
+
+
+class TrialArrays(NamedTuple):
+    """Bodies after the drift."""
+
+    velocity: np.ndarray  # (n, 6) that is changed
+    position: np.ndarray  # (n, 3) scratch that has the poses of all bodies that no row can move
+    orientation: np.ndarray  # (n, 4)
+
+
 class ClosingWork(NamedTuple):
     """Scratch of closing the joints: rows, or six earlier rounds of them."""
 
@@ -209,6 +350,73 @@ class ClosingWork(NamedTuple):
     dx: np.ndarray
     q: np.ndarray
     base: np.ndarray  # (n, 6)
+    small: np.ndarray  # (clusters, 6, 7)
+
+
+class ConeArrays(NamedTuple):
+    """Blocks of a problem as the iterations take them: in scaled impulses x, impulse = scale * x."""
+
+    count: int
+    bias: np.ndarray  # (rows, cap)
+    friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
+
+
+class GaugeArrays(NamedTuple):
+    """What impulses are measured with. x, N x and bias may be scaled, friction is not."""
+
+    count: int
+    dim: int
+    bias: np.ndarray  # (rows, cap)
+    friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
+    scale: np.ndarray  # (2, cap), or (4, cap)
+    weight: np.ndarray  # (cap,), or (2, cap)
+    coulomb: bool
+    speed: float  # that small motions are compared with (`ConeProblem.pace`)
+
+
+class StopRule(NamedTuple):
+    """When iterations end."""
+
+    kind: int  # place in `Stop`
+    tolerance: float
+    limit: int
+    check_every: int
+
+
+class IterationArrays(NamedTuple):
+    """What all iterations work on: the iterate, the Coulomb correction, the best iterate, scratch of measuring."""
+
+    x: np.ndarray  # (rows, cap)
+    nx: np.ndarray  # (rows, cap): N x
+    shift: np.ndarray  # (cap,)
+    best: np.ndarray  # (rows, cap)
+    partial: np.ndarray  # (blocks + 2, MEASURES)
+    values: np.ndarray  # (MEASURES,)
+    history: np.ndarray  # of the stopping quantity
+
+
+class LaneArrays(NamedTuple):
+    """Contacts in blocks of `LANES`, single or double precision; see `backends.cpu.lanes`."""
+
+    count: int
+    block: np.ndarray  # (blocks * LANE_ROWS * LANES,)
+    ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
+    place: np.ndarray  # (2 cap + 1,) uint32: of each entry: twice the place of its contact in `ends`, 1 more on side B
+    arm: np.ndarray  # (2 cap + 1, 4): of each entry, and 1 on side B, -1 on side A
+    inverse: np.ndarray  # (bodies, 9): inverse masses, inverse inertias
+    partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
+    sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
+
+
+class PaperArrays(NamedTuple):
+    """The last iterates (rows, cap) of the published method and their products, which change places."""
+
+    x: np.ndarray
+    x_old: np.ndarray
+    x_new: np.ndarray
+    nx: np.ndarray
+    nx_old: np.ndarray
+    nx_new: np.ndarray
 
 
 class RollingArrays(NamedTuple):
@@ -521,8 +729,6 @@ class Measure(IntEnum):
     OBJECTIVE = 10
     LOCAL = 11
     LOCAL_SPEED = 12
-    SPEED = 13
-    """Given, not measured: the speed that small motions are compared with (`ConeProblem.pace`)"""
 
 
 def blocks(count: int, block: int = BLOCK) -> int:
