@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ArrangedArrays, BodyArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays, pools_of
+from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind
 from ..kernels.distance import is_ball_pair
 from ..kernels.jit import interpreted, most_threads
@@ -58,7 +58,6 @@ class ContactSearch:
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
         self._sides = SideArrays(model.shape_body, model.shape_material, model.shape_smallest, model.friction)
-        self._first = np.zeros(0, np.int32)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
@@ -91,13 +90,10 @@ class ContactSearch:
                 break
             self._reserve(most + most // 4 + b.MOST)
         contacts.reserve(int(total))
-        if len(self._first) < contacts.capacity:
-            self._first = np.zeros(contacts.capacity, np.int32)
-        c = contacts
-        found = SortedArrays(c.order, c.body_b, c.feature)
-        c.count = int(b.sort_contacts(raw, self._located, self._start, self._cursor, self._first, found))
-        out = ArrangedArrays(c.body_a, c.friction, c.pair, c.size, c.normal, c.point, c.gap)
-        b.arrange_contacts(c.count, c.order, raw, self._sides, out)
+        contacts.count = int(total)
+        if total > 0:
+            b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
+            b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
 
     @property
     def nbytes(self) -> int:
