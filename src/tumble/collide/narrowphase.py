@@ -8,6 +8,7 @@ import numpy as np
 
 from ..backends.base import ArrangedArrays, BodyArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays, pools_of
 from ..enums import BodyKind, ShapeKind
+from ..kernels.contact_rows import placed
 from ..kernels.distance import is_ball_pair
 from ..kernels.jit import interpreted, most_threads
 from ..scene.model import Model
@@ -54,10 +55,13 @@ class ContactSearch:
         self._blocks = blocks
         self._has_balls, self._has_convex, self._has_surfaces = _families(model)
         self._pools = pools_of(model.geometry)
-        self._located = LocatedArrays(model.shape_body, model.shape_local)
+        self._located = LocatedArrays(model.shape_rank, model.shape_local)
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
-        self._sides = SideArrays(model.shape_body, model.shape_material, model.shape_smallest, model.friction)
+        self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
+        self._by_rank = np.argsort(model.body_uid).astype(np.int32)
+        in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
+        self._place = None if in_order else backend.over_contacts(placed)
         self._first = np.zeros(0, np.int32)
         self._reserve(4 * backend.PAIR_BLOCK)
 
@@ -98,6 +102,8 @@ class ContactSearch:
         c.count = int(b.sort_contacts(raw, self._located, self._start, self._cursor, self._first, found))
         out = ArrangedArrays(c.body_a, c.friction, c.pair, c.size, c.normal, c.point, c.gap)
         b.arrange_contacts(c.count, c.order, raw, self._sides, out)
+        if self._place is not None:  # so far bodies were numbered by uid
+            self._place(c.count, self._by_rank, c.body_a, c.body_b)
 
     @property
     def nbytes(self) -> int:
