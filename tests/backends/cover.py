@@ -98,7 +98,8 @@ def same_bits(where: str, a: object, b: object, name: str = "") -> None:
     x, y = np.asarray(a), np.asarray(b)
     differ = x != y
     if x.dtype.kind == "f":
-        differ = np.ascontiguousarray(x).view(np.int64) != np.ascontiguousarray(y).view(np.int64)
+        bits = f"i{x.itemsize}"
+        differ = np.ascontiguousarray(x).view(bits) != np.ascontiguousarray(y).view(bits)
     if name in RACED:
         assert np.count_nonzero(differ.any(axis=1)) <= 1, f"{where} depends on the number of threads"
     else:

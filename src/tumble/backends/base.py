@@ -43,7 +43,13 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Iterations, and how good impulses are
     "cone": (
-        "apgd", "barzilai_borwein", "gauss_seidel", "nsgs", "measure", "coulomb_shift_bound", "rolling_shift_bound",
+        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
+        "coulomb_shift_bound", "rolling_shift_bound",
+    ),
+    # The same over contacts in lanes
+    "lanes": (
+        "apgd_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes", "sum_lanes",
+        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
@@ -56,12 +62,16 @@ PASSES: dict[str, tuple[str, ...]] = {
 A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
 `tests/backends` compares each with a twin in NumPy.
 """
-SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SURFACE_COLUMNS", "SURFACE_ROWS")
+SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS")
 """Sizes of the buffers that callers make for a backend's passes."""
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""
 STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
+LANES, LANE_ROWS, END_ROWS = 16, 37, 9
+"""Contacts that lie together in `LaneArrays`, and the numbers that each has in its two parts."""
+LANE_CONTACTS, LANE_BODIES = 256, 64
+"""Contacts and bodies in a block of the passes over lanes: small enough for many threads."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
 
@@ -341,6 +351,72 @@ class ClosingWork(NamedTuple):
     q: np.ndarray
     base: np.ndarray  # (n, 6)
     small: np.ndarray  # (clusters, 6, 7)
+
+
+class ConeArrays(NamedTuple):
+    """Blocks of a problem as the iterations take them: in scaled impulses x, impulse = scale * x."""
+
+    count: int
+    bias: np.ndarray  # (rows, cap)
+    friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
+
+
+class GaugeArrays(NamedTuple):
+    """What impulses are measured with. x, N x and bias may be scaled, friction is not."""
+
+    count: int
+    dim: int
+    bias: np.ndarray  # (rows, cap)
+    friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
+    scale: np.ndarray  # (2, cap), or (4, cap)
+    weight: np.ndarray  # (cap,), or (2, cap)
+    coulomb: bool
+    speed: float  # that small motions are compared with (`ConeProblem.pace`)
+
+
+class StopRule(NamedTuple):
+    """When iterations end."""
+
+    kind: int  # place in `Stop`
+    tolerance: float
+    limit: int
+    check_every: int
+
+
+class IterationArrays(NamedTuple):
+    """What all iterations work on: the iterate, the Coulomb correction, the best iterate, scratch of measuring."""
+
+    x: np.ndarray  # (rows, cap)
+    nx: np.ndarray  # (rows, cap): N x
+    shift: np.ndarray  # (cap,)
+    best: np.ndarray  # (rows, cap)
+    partial: np.ndarray  # (blocks + 2, MEASURES)
+    values: np.ndarray  # (MEASURES,)
+    history: np.ndarray  # of the stopping quantity
+
+
+class LaneArrays(NamedTuple):
+    """Contacts in blocks of `LANES`, single or double precision; see `backends.cpu.lanes`."""
+
+    count: int
+    block: np.ndarray  # (blocks * LANE_ROWS * LANES,)
+    ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
+    place: np.ndarray  # (2 cap + 1,) uint32: of each entry: twice the place of its contact in `ends`, 1 more on side B
+    arm: np.ndarray  # (2 cap + 1, 4): of each entry, and 1 on side B, -1 on side A
+    inverse: np.ndarray  # (bodies, 9): inverse masses, inverse inertias
+    partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
+    sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
+
+
+class PaperArrays(NamedTuple):
+    """The last iterates (rows, cap) of the published method and their products, which change places."""
+
+    x: np.ndarray
+    x_old: np.ndarray
+    x_new: np.ndarray
+    nx: np.ndarray
+    nx_old: np.ndarray
+    nx_new: np.ndarray
 
 
 class RollingArrays(NamedTuple):
@@ -654,8 +730,6 @@ class Measure(IntEnum):
     OBJECTIVE = 10
     LOCAL = 11
     LOCAL_SPEED = 12
-    SPEED = 13
-    """Given, not measured: the speed that small motions are compared with (`ConeProblem.pace`)"""
 
 
 def blocks(count: int, block: int = BLOCK) -> int:

@@ -262,6 +262,7 @@ class Bodies:
         velocity: Any = (0.0, 0.0, 0.0),
         angular_velocity: Any = (0.0, 0.0, 0.0),
         force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
         locked: Iterable[str] = (),
         group: int = 1,
         mask: int = 0xFFFFFFFF,
@@ -269,7 +270,7 @@ class Bodies:
     ) -> range:
         """Many dynamic spheres in one call; returns their indices.
 
-        position (n, 3) [m]; radius, mass or density: a number or (n,); velocities and forces: (3,) or (n, 3).
+        position (n, 3) [m]; radius, mass or density: a number or (n,); velocities, forces and torques: (3,) or (n, 3).
         """
         where = self._label("add_spheres", name)
         points = places(where, position)
@@ -290,6 +291,7 @@ class Bodies:
             velocity=velocity,
             angular_velocity=angular_velocity,
             force=force,
+            torque=torque,
             locked=locked,
             group=group,
             mask=mask,
@@ -312,6 +314,7 @@ class Bodies:
         velocity: Any = (0.0, 0.0, 0.0),
         angular_velocity: Any = (0.0, 0.0, 0.0),
         force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
         locked: Iterable[str] = (),
         group: int = 1,
         mask: int = 0xFFFFFFFF,
@@ -340,6 +343,7 @@ class Bodies:
             velocity=velocity,
             angular_velocity=angular_velocity,
             force=force,
+            torque=torque,
             locked=locked,
             group=group,
             mask=mask,

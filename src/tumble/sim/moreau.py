@@ -175,4 +175,4 @@ def _close_again(state: State, work: Workspace) -> bool:
             return True
         state.position += move[:, :3]
         state.orientation[:] = rotation.turned(state.orientation, move[:, 3:])
-    return float(np.abs(work.joints.close_at_end(state)[1]).max(initial=0.0)) <= CLOSED * work.joints.size
+    return float(np.abs(close_at_end(work.joints, state)[1]).max(initial=0.0)) <= CLOSED * work.joints.size

@@ -26,6 +26,7 @@ from ..scene.model import Model, State
 from ..scene.presence import Seen, present
 from ..scene.shape import Placed, Shape
 from ..scene.trees import box_tree, morton
+from ..showing import Shown
 
 __all__ = ["ContactPoints", "Distance", "RayHits", "contacts", "distance", "overlaps", "ray_cast"]
 
@@ -38,8 +39,8 @@ Backend = str | ModuleType
 """A name, or what `backends.choose` gave for it."""
 
 
-@dataclass(frozen=True)
-class ContactPoints:
+@dataclass(frozen=True, repr=False)
+class ContactPoints(Shown):
     """Contact points of a scene as it stands (k of them), sorted by pair."""
 
     body_a: np.ndarray
@@ -71,8 +72,8 @@ class Distance:
     """(3,) nearest point of b [m]"""
 
 
-@dataclass(frozen=True)
-class RayHits:
+@dataclass(frozen=True, repr=False)
+class RayHits(Shown):
     """What k rays hit first."""
 
     body: np.ndarray

@@ -11,6 +11,7 @@ from ..enums import Law, Status
 from ..problem.cone_problem import ConeProblem
 from ..problem.joints import CLOSED, Joints
 from ..scene.model import State
+from ..showing import ShownReport
 from ..solve.base import LOCAL_TOLERANCE, Solution
 from ..solve.unique_forces import UniqueForces
 from .books import Books
@@ -20,8 +21,8 @@ __all__ = ["REPORT_COLUMNS", "REPORT_UNITS", "STAGES", "Solved", "StepReport", "
 STAGES = ("predict", "place", "broad", "narrow", "assemble", "solve", "advance")
 
 
-@dataclass(frozen=True)
-class StepReport:
+@dataclass(frozen=True, repr=False)
+class StepReport(ShownReport):
     """Figures of one step. SI units; residuals and certificate as in `Residuals`."""
 
     step: int

@@ -1,7 +1,9 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
 from ...kernels.cover import MOST
-from .apgd import apgd
+from .apgd import apgd, nesterov_pass
+from .apgd_lanes import SPENT, apgd_lanes, gradient_step
+from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
@@ -30,6 +32,18 @@ from .joints import (
     row_jacobians,
     row_speeds,
     solve_joints,
+)
+from .lanes import (
+    body_lanes,
+    contact_lanes,
+    lane_value,
+    measure_lanes,
+    pack_bodies,
+    pack_contacts,
+    pack_ends,
+    sum_lanes,
+    tangent_lanes,
+    unpack_lanes,
 )
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
 from .mechanisms import cluster_energies, keep_energy, turn_inertia
@@ -77,10 +91,13 @@ __all__ = [
     "MOST",
     "PAIR_BLOCK",
     "SCRATCH",
+    "SPENT",
     "SURFACE_COLUMNS",
     "SURFACE_ROWS",
     "advance",
     "apgd",
+    "apgd_lanes",
+    "apgd_paper",
     "arrange_contacts",
     "articulated_diagonal",
     "articulated_product",
@@ -88,6 +105,7 @@ __all__ = [
     "articulated_velocity",
     "barzilai_borwein",
     "block_steps",
+    "body_lanes",
     "build_grid",
     "build_rows",
     "cast_rays",
@@ -96,6 +114,7 @@ __all__ = [
     "close_joints",
     "cluster_energies",
     "contact_diagonal",
+    "contact_lanes",
     "contact_product",
     "contact_work",
     "convex_gaps",
@@ -114,9 +133,12 @@ __all__ = [
     "forward_joints",
     "free_frozen_rows",
     "gather",
+    "gauss_seidel",
+    "gradient_step",
     "keep_energy",
     "largest",
     "largest_entry",
+    "lane_value",
     "largest_speed",
     "largest_vector",
     "lay_down",
@@ -124,17 +146,22 @@ __all__ = [
     "matrix_diagonal",
     "matrix_product",
     "measure",
+    "measure_lanes",
     "most_and_total",
+    "name",
+    "nesterov_pass",
     "nsgs",
     "over_bodies",
     "over_contacts",
+    "pack_bodies",
+    "pack_contacts",
+    "pack_ends",
     "place_shapes",
     "predict",
     "product",
     "push_rows",
     "read_rows",
     "recall",
-    "gauss_seidel",
     "remember",
     "rest_gaps",
     "rolling_product",
@@ -152,11 +179,13 @@ __all__ = [
     "spread_speed",
     "survey_contacts",
     "total",
+    "sum_lanes",
+    "tangent_lanes",
     "turn_diagonal",
     "turn_inertia",
+    "unpack_lanes",
     "unscale_impulses",
     "unscale_rolling",
     "weigh",
     "weigh_rolling",
-    "name",
 ]

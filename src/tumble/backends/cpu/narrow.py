@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import get_thread_id
-
 from ...kernels.cover import MOST
 from ...kernels.distance import is_ball_pair
 from ...kernels.epa import EPA_END
@@ -11,6 +9,7 @@ from ...kernels.jit import blockwise
 from ...kernels.kinds import SPHERE
 from ...kernels.manifold import MANIFOLD_END
 from ...kernels.pair_contacts import ball_pair, convex_pair, is_convex_pair, ordered, sphere_pair
+from ...kernels.team import member
 
 SCRATCH = max(EPA_END, MANIFOLD_END)
 """Numbers of scratch a thread needs for a pair."""
@@ -23,7 +22,7 @@ def find_ball_contacts(block, shapes, bodies, h, margin, pairs, raw, scratch):
     Each block has room for raw.capacity contacts. Past the last MOST they are overwritten and only counted: the caller
     enlarges and comes again. scratch has one row a thread.
     """
-    mine = scratch[get_thread_id()]
+    mine = scratch[member()]
     found = 0
     base = block * raw.capacity
     for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
@@ -44,7 +43,7 @@ def find_ball_contacts(block, shapes, bodies, h, margin, pairs, raw, scratch):
 @blockwise(1, "pairs.count.size")
 def find_convex_contacts(block, shapes, bodies, hulls, loops, h, margin, pairs, raw, scratch):
     """Contacts of the other pairs of convex shapes, after those that `find_ball_contacts` left in each block."""
-    mine = scratch[get_thread_id()]
+    mine = scratch[member()]
     found = raw.count[block]
     base = block * raw.capacity
     for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import get_thread_id
 
 from ...kernels.convex import Convex, Pair, triangle_normal
 from ...kernels.descent import TREE_LEAF, after, local_box
@@ -15,6 +14,7 @@ from ...kernels.kinds import MESH, SPHERE
 from ...kernels.linalg import axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, row3, row4, row9, sub
 from ...kernels.rays import ray_convex, ray_meets_box, ray_plane, ray_triangle
 from ...kernels.surfaces import TRIANGLE_B, Surface, load_field_triangle, load_mesh_triangle
+from ...kernels.team import member
 
 QUERY_BLOCK = 64
 
@@ -27,7 +27,7 @@ def convex_gaps(block, kind, parameters, entry, pose_a, pose_b, hulls, scratch, 
     matrix. out (n, 7).
     """
     n = pose_a.shape[0]
-    work = scratch[get_thread_id()]
+    work = scratch[member()]
     for k in range(QUERY_BLOCK * block, min(n, QUERY_BLOCK * block + QUERY_BLOCK)):
         ma, mb = row9(pose_a[:, 3:], k), row9(pose_b[:, 3:], k)
         pa, pb = row3(pose_a, k), row3(pose_b, k)
@@ -161,7 +161,7 @@ def cast_rays(block, rays, shapes, pools, tree, planes, scratch, hit, out):
     origin, direction, limit = rays.origin, rays.direction, rays.limit
     tree_box, tree_shape = tree.box, tree.shape
     leaves = (tree_box.shape[0] + 1) // 2
-    work = scratch[get_thread_id()]
+    work = scratch[member()]
     for k in range(QUERY_BLOCK * block, min(origin.shape[0], QUERY_BLOCK * block + QUERY_BLOCK)):
         o, d = row3(origin, k), row3(direction, k)
         best, who, normal = limit[k], -1, (0.0, 0.0, 0.0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numba import get_thread_id
-
 from ...kernels.cover import GATHERED, MOST
 from ...kernels.jit import blockwise
 from ...kernels.kinds import HALF_SPACE
 from ...kernels.pair_contacts import is_convex_pair, ordered
 from ...kernels.surface_pairs import mesh_on_plane, surface_pair
+from ...kernels.team import member
 
 SURFACE_ROWS = GATHERED
 SURFACE_COLUMNS = 9
@@ -18,7 +17,7 @@ SURFACE_COLUMNS = 9
 @blockwise(1, "pairs.count.size")
 def find_surface_contacts(block, shapes, bodies, pools, h, margin, pairs, raw, scratch, rows):
     """Contacts of the pairs with a mesh or height field, after those that other pairs left in each block."""
-    thread = get_thread_id()
+    thread = member()
     work = scratch[thread], rows[thread]
     found = raw.count[block]
     base = block * raw.capacity
