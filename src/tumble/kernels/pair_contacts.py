@@ -154,9 +154,9 @@ def ball_pair(i, j, shapes, bodies, h, margin, out, row, scratch):
 
 
 @merged_formula
-def ordered(i, j, kind, body):
-    """The two shapes of a pair in the order of their kinds, then of their bodies."""
-    if kind[j] < kind[i] or (kind[j] == kind[i] and body[j] < body[i]):
+def ordered(i, j, kind, rank):
+    """The two shapes of a pair in the order of their kinds, then of their bodies' uid."""
+    if kind[j] < kind[i] or (kind[j] == kind[i] and rank[j] < rank[i]):
         return j, i
     return i, j
 
