@@ -7,13 +7,13 @@ function that takes what it reads and returns what it found; only `advance` writ
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
 from ..collide.contacts import Contacts
-from ..enums import Integrator
+from ..enums import Integrator, Status
 from ..options import StepOptions
 from ..problem.cone_problem import ConeProblem
 from ..scene.model import State
@@ -26,6 +26,7 @@ from .moreau import correct_positions, enter_middle, hold_in_velocity
 from .prediction import at_start, predict, prescribe_motion
 from .report import Solved, StepReport, step_report
 from .restitution import guess_hits, rebounds
+from .stuck import leave_overlaps, limit_impulses
 from .workspace import Workspace
 
 __all__ = ["StepResult", "step"]
@@ -224,7 +225,7 @@ def _solve(task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> Sol
 def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> tuple[ConeProblem, Solution]:
     """Solve, and again with more rows while a joint passes a limit that was thought far; the last problem with it."""
     problem, guess, law, contacts = task.problem, task.guess, scheme.options.law, work.contacts
-    solution = solver.solve(problem, law=law, guess=guess)
+    solution = _in_reach(solver.solve(problem, law=law, guess=guess), task, solver, scheme, work)
     for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
         np.add(work.free, problem.operator.velocity(_unshifted(solution, contacts, task.shift)), out=work.velocity)
         if not work.joints.catch_limits(work.velocity, scheme.h):
@@ -234,6 +235,19 @@ def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Works
         guess[:, contacts.count : problem.count] = 0.0
         solution = solver.solve(problem, law=law, guess=guess)
     return problem, solution
+
+
+def _in_reach(solution: Solution, task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> Solution:
+    """The solution of the task's problem, or where it has none that of the same without overlaps to be recovered."""
+    if solution.ray is None:
+        return solution
+    problem = task.problem
+    if leave_overlaps(problem, work.contacts, solution.ray, work.free, task.hit):
+        task.guess[:] = 0.0
+        solution = solver.solve(problem, law=scheme.options.law, guess=task.guess)
+    if solution.ray is not None:
+        limit_impulses(problem, solution.impulse)
+    return replace(solution, status=Status.OUT_OF_REACH)
 
 
 def _unshifted(solution: Solution, contacts: Contacts, shift: np.ndarray | None) -> np.ndarray:
