@@ -33,7 +33,7 @@ from .scene.hulls import ConvexHull
 from .scene.materials import Material
 from .scene.meshes import Mesh
 from .scene.model import Model, State
-from .scene.motion import Oscillation
+from .scene.motion import Oscillation, SurfaceVelocity
 from .scene.regions import BoxRegion, DiscRegion
 from .scene.rounded import Rounded
 from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
@@ -104,6 +104,7 @@ __all__ = [
     "StepOptions",
     "StepReport",
     "Stop",
+    "SurfaceVelocity",
     "Trajectory",
     "TumbleError",
     "TumbleWarning",

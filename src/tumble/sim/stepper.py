@@ -23,7 +23,7 @@ from .books import Books, book_contacts
 from .laws import apply_laws, new_stretch
 from .mechanism import Reaction, hold_joints, react
 from .moreau import correct_positions, enter_middle, hold_in_velocity
-from .prediction import at_start, predict, prescribe_motion
+from .prediction import at_start, drop_normal_surface, predict, prescribe_motion
 from .report import Solved, StepReport, step_report
 from .restitution import guess_hits, rebounds
 from .workspace import Workspace
@@ -176,6 +176,8 @@ def _assemble(state: State, begun: _Begun, scheme: _Scheme, work: Workspace) -> 
     )
     if scheme.moreau:
         hold_in_velocity(contacts, problem, work.free, h)
+    if work.surface is not None:
+        drop_normal_surface(contacts, problem, begun.kick.position, work.surface)
     stretch = work.rows.stretch(contacts, state.memory) if laws.is_soft else None
     shift, hit = apply_laws(laws, contacts, problem, work.before, work.free, h, stretch)
     guess, warm = _first_guess(problem, contacts, state, scheme.options, shift, work)
