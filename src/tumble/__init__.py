@@ -34,7 +34,9 @@ from .scene.materials import Material
 from .scene.meshes import Mesh
 from .scene.model import Model, State
 from .scene.motion import Oscillation, SurfaceVelocity
+from .scene.primitives import drum, funnel, hopper, screw, wall
 from .scene.regions import BoxRegion, DiscRegion
+from .scene.rotations import axis_angle, euler, look_at
 from .scene.rounded import Rounded
 from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
 from .sim.query import distance
@@ -110,15 +112,23 @@ __all__ = [
     "TumbleWarning",
     "UniqueForces",
     "__version__",
+    "axis_angle",
     "distance",
+    "drum",
     "errors",
+    "euler",
+    "funnel",
     "grid_points",
+    "hopper",
     "lattice_points",
     "load_scene",
+    "look_at",
     "open_box",
     "random_points",
     "read_problem",
+    "screw",
     "solvers",
     "unique_impulses",
+    "wall",
     "write_problem",
 ]

@@ -22,6 +22,7 @@ from .arguments import BAD_INPUT, NOT_CONVERGED
 from .bench import bench
 from .check import check
 from .demo import demo
+from .examples import examples
 from .experiment import experiment
 from .export import export
 from .info import info
@@ -36,6 +37,7 @@ USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 for command in (demo, run, check, sweep, info, export, solve, experiment, bench):  # as the help lists them
     app.command()(command)
+app.add_typer(examples)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

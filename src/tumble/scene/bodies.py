@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -479,6 +480,10 @@ class Bodies:
             if body in self._names:
                 first, count = self._names[body]
                 return range(first, first + count)
+            one = re.fullmatch(r"(.+)\[(\d+)\]", body)  # "balls[3]", one of many
+            if one and int(one[2]) < self._names.get(one[1], (0, 0))[1]:
+                first = self._names[one[1]][0] + int(one[2])
+                return range(first, first + 1)
             raise SceneError(message(where, "unknown body", checks.short(body), checks.nearest(body, self._names)))
         index = checks.integer(where, body, at_least=0, error=SceneError)
         if index >= self._count:
