@@ -152,6 +152,14 @@ class Variant(StrEnum):
     PAPER = "paper"
 
 
+class Precision(StrEnum):
+    """Numbers that iterations work with."""
+
+    AUTO = "auto"
+    SINGLE = "single"
+    DOUBLE = "double"
+
+
 class Stop(StrEnum):
     """Quantity a solver drives below its tolerance (definitions: `tumble.solvers.measure`)."""
 

@@ -26,16 +26,21 @@ from .examples import examples
 from .experiment import experiment
 from .export import export
 from .info import info
+from .plot import plot
+from .render import render
 from .run import run
 from .solve import solve
 from .sweep import sweep
+from .video import video
+from .view import view
 
 __all__ = ["app", "main"]
 
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, check, sweep, info, export, solve, experiment, bench):  # as the help lists them
+# As the help lists them
+for command in (demo, run, check, sweep, view, render, video, plot, info, export, solve, experiment, bench):
     app.command()(command)
 app.add_typer(examples)
 

@@ -24,6 +24,7 @@ from .arguments import (
     option,
     scene_settings,
 )
+from .view import Host, Port, live, play
 
 
 def run(
@@ -61,6 +62,9 @@ def run(
     strict: Strict = False,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
+    view: Annotated[bool, typer.Option("--view", help="Watch it in a browser; afterwards it can be played.")] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
 ) -> None:
     """Run a scene file. What is given here wins over the file.
 
@@ -117,18 +121,22 @@ def run(
     kept = Save(path=path, **save)
     with interrupts.saying(lambda: _where(path)):
         sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads)
-        result = sim.run(
-            until=until,
-            save=kept,
-            progress=False if quiet else None,
-            strict=strict,
-            resume=resume,
-            accept_changes=accept_changes,
-            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - interrupts.STARTED)),
-            dump_problems=dump_problem or (),
-        )
+        with live(sim, view, host, port) as watch:
+            result = sim.run(
+                until=until,
+                save=kept,
+                progress=False if quiet else None,
+                strict=strict,
+                resume=resume,
+                accept_changes=accept_changes,
+                wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - interrupts.STARTED)),
+                dump_problems=dump_problem or (),
+                stop=watch,
+            )
     if not quiet:
-        print(result.summary())
+        print(result.summary(), flush=True)
+    if view:
+        play(path, host, port)
 
 
 def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int | None, dict[str, Any]]:

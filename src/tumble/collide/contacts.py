@@ -25,7 +25,7 @@ class Contacts:
         self.order = np.zeros(capacity, np.int32)
         self.friction = np.zeros(capacity)
         self.pair = np.zeros(capacity, np.int32)
-        """Pair of materials, first * k + second; only in scenes with laws beyond friction"""
+        """Pair of materials, first * k + second"""
         self.size = np.zeros(capacity)
         self.gap = np.zeros(capacity)
         self.normal = np.zeros((3, capacity))

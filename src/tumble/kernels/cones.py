@@ -111,3 +111,17 @@ def local_error(natural, bias, velocity, w, speed):
     `speed`. natural, bias, velocity: the squared norms of its natural map, r^ and u^ (hats as in the natural map)."""
     motion = max(speed * speed, w * w * max(bias, velocity))
     return w * w * natural / motion if motion > 0.0 else 0.0
+
+
+@formula
+def tangent_residual(gn, gu, gw, an, au, aw, mu):
+    """Squared norm of the projection of -a onto the tangents of the cone at g: the natural map of a vanishing step.
+    g within 1e-5 of the cone's surface counts as on it."""
+    t = math.sqrt(gu * gu + gw * gw)
+    out = mu * an - (au * gu + aw * gw) / max(t, TINY)
+    on = 1.0 if t >= mu * gn * (1.0 - 1e-5) else 0.0
+    along = on * max(0.0, out) * max(0.0, out) / (1.0 + mu * mu)
+    whole = an * an + au * au + aw * aw - along
+    side = max(0.0, whole if mu > 0.0 else an * an)
+    apex = natural_map(0.0, 0.0, 0.0, an, au, aw, mu)
+    return side if gn > 0.0 else apex

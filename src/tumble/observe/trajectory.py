@@ -18,6 +18,8 @@ from ..checks import nearest
 from ..enums import BodyKind, Presence
 from ..errors import FileError, message
 from ..files import check_readable, is_file
+from ..looking import TrajectoryLooks
+from ..showing import ShownTrajectory
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
@@ -41,7 +43,7 @@ TRIES = 5
 DAMAGED = "The file is damaged or of another kind; run the scene again."
 
 
-class Trajectory:
+class Trajectory(ShownTrajectory, TrajectoryLooks):
     """Reads the committed frames of a file; a writer may be at work on it or may have been killed."""
 
     def __init__(self, path: str | Path) -> None:

@@ -120,11 +120,11 @@ class ConeProblem:
         group = BlockGroup(BlockKind.CONE, dim, operator.count, mu)
         return cls(group, component_first(r, dim), operator)
 
-    def buffer(self, name: str, *shape: int) -> np.ndarray:
-        """A named float buffer of at least this shape, kept between steps; its content is whatever was left there."""
+    def buffer(self, name: str, *shape: int, dtype: type = np.float64) -> np.ndarray:
+        """A named buffer of at least this shape, kept between steps; its content is whatever was left there."""
         found = self.scratch.get(name)
         if found is None or found.shape != shape:
-            found = self.scratch[name] = np.zeros(shape)
+            found = self.scratch[name] = np.zeros(shape, dtype)
         return found
 
     def vector(self, name: str) -> np.ndarray:

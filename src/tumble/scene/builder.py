@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import SceneError, message
+from ..showing import ShownBuilder
 from .batch import body_arrays, initial_state, shape_arrays
 from .bodies import Bodies
 from .changes import changed
@@ -32,7 +33,7 @@ __all__ = ["SceneBuilder", "motion_pose"]
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
-class SceneBuilder(Bodies, Mechanism, Flow):
+class SceneBuilder(ShownBuilder, Bodies, Mechanism, Flow):
     """Collects materials, bodies, joints, forces, and what lets bodies in and out.
 
     gravity: acceleration (3,) [m/s^2]; the default points down the z axis with 9.81 m/s^2.

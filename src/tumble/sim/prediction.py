@@ -6,7 +6,6 @@ import numpy as np
 
 from ..backends.base import FreeArrays, KickedArrays, LoadArrays, MassArrays
 from ..collide.contacts import Contacts
-from ..enums import BodyKind
 from ..errors import BlowUpError, SceneError, message
 from ..problem.cone_problem import ConeProblem
 from ..scene import rotation
@@ -48,9 +47,9 @@ def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float,
 
 def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> None:
     """Velocities of kinematic bodies: constant, or the mean velocity between two poses of a motion."""
-    if not work.has_kinematic:
+    kinematic = work.kinematic
+    if not kinematic.size:
         return
-    kinematic = np.flatnonzero(model.body_kind == BodyKind.KINEMATIC)
     work.prescribed[kinematic, :3] = state.velocity[kinematic]
     work.prescribed[kinematic, 3:] = rotation.rotate(state.orientation[kinematic], state.spin[kinematic])
     for body, motion in model.motions.items():
@@ -81,10 +80,9 @@ def drop_normal_surface(contacts: Contacts, problem: ConeProblem, center: np.nda
 
 def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, work: Workspace) -> None:
     """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
-    work.force[:] = model.body_force
-    work.torque[:] = model.body_torque
     if not model.forces:
-        return
+        return  # they hold the constant ones from the start
+    work.force[:], work.torque[:] = model.body_force, model.body_torque
     position, orientation = model.user_frames(kick.position, kick.orientation)
     spin = rotation.rotate(kick.orientation, kick.spin)
     for callback in model.forces:

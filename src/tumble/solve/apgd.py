@@ -8,12 +8,20 @@ from typing import ClassVar
 import numpy as np
 
 from .. import checks
-from ..enums import Scaling, Variant
-from .base import AntiRelaxedSolver, ScaledProblem
+from ..backends.base import PaperArrays
+from ..enums import Precision, Scaling, Status, Stop, Variant
+from ..kernels.nesterov import Scalar, first_scalars
+from ..problem.operators import ContactOperator
+from .base import STATUS, STOP, AntiRelaxedSolver, ScaledProblem
+from .lanes import lanes_of
 from .variants import take_variant
 
 __all__ = ["SolverAPGD"]
 
+MOMENTUM = {False: 0.995, True: 0.97}
+"""Largest weight of the momentum under the relaxed law, and under Coulomb's."""
+SINGLE_FROM = 1000
+"""Contacts from which "auto" begins in single precision: fewer fit into the caches of one core in any case."""
 UNDAMPED = 1e30
 """A `damping` that never begins."""
 
@@ -29,13 +37,17 @@ class SolverAPGD(AntiRelaxedSolver):
     """"paper": Algorithm 1 of Mazhar et al. 2015, and with Coulomb's law its anti-relaxed form: impulses as they are,
     growth 0.9, steps halved only, the whole momentum, the correction refreshed in full."""
 
-    growth: float = 0.97
+    growth: float = 0.9999
     """After each iteration the estimate of the largest eigenvalue is multiplied by this, so that steps can grow."""
 
-    momentum_limit: float = 0.97
+    momentum_limit: float | None = None
     """Coulomb's law: largest weight of the momentum. Without a limit the impulses and the correction chase each other
     in settled piles (on five steps of 1000 settling spheres 0.97 took a third of the iterations of no limit). Lifted,
     and set again, after 400 iterations without progress: ill-conditioned stacks need the whole momentum."""
+
+    precision: str = Precision.AUTO
+    """Of the iterations over contacts without joints: "double", "single", or "auto": from 1000 contacts on single while
+    it gains, then double. Results and whatever they are judged by are double in any case."""
 
     name: ClassVar[str] = "apgd"
     rolls: ClassVar[bool] = True
@@ -43,25 +55,41 @@ class SolverAPGD(AntiRelaxedSolver):
     def __post_init__(self) -> None:
         take_variant(self, {"growth": 0.9, "momentum_limit": 1.0, "scaling": Scaling.NONE, "damping": UNDAMPED})
         super().__post_init__()
+        where = "SolverAPGD.precision"
+        object.__setattr__(self, "precision", Precision(checks.choice(where, self.precision, list(Precision))))
         checks.number("SolverAPGD.growth", self.growth, above=0.0, at_most=1.0)
-        checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
+        if self.momentum_limit is not None:
+            checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
 
-    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
-        v = scaled.vector
-        return scaled.backend.apgd(
-            *self._common(scaled, coulomb),
-            float(self.growth),
-            float(self.momentum_limit),
-            self.variant == Variant.PAPER,
-            scaled.x,
-            v("x_old"),
-            v("nx"),
-            v("nx_old"),
-            v("x_new"),
-            v("product"),
-            scaled.shift,
-            scaled.best,
-            scaled.partial,
-            scaled.values,
-            history,
+    def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
+        v, b = scaled.vector, scaled.backend
+        groups = self._groups(scaled)
+        if self.variant == Variant.PAPER:
+            work = scaled.work
+            iterates = PaperArrays(work.x, v("x_old"), v("x_new"), work.nx, v("nx_old"), v("product"))
+            return b.apgd_paper(*groups, float(self.growth), iterates)
+        coulomb = scaled.gauge.coulomb
+        limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
+        scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
+        if isinstance(scaled.problem.operator, ContactOperator):
+            return self._over_lanes(scaled, groups, scalars)
+        return b.apgd(*groups, scalars, v("x_old"), v("nx_old"))
+
+    def _over_lanes(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
+        """In single precision while it gains, then in double."""
+        run, problem, k, products = scaled.backend.apgd_lanes, scaled.problem, 0, 0
+        op, cone, gauge, stop, work = groups
+        single = self.precision == Precision.SINGLE or (
+            self.precision == Precision.AUTO and problem.count >= SINGLE_FROM
         )
+        if single and stop.kind != STOP[Stop.CERTIFICATE]:
+            k, products, code, value = run(*groups, scalars, lanes_of(problem, np.float32))
+            if code != scaled.backend.SPENT:
+                return k, products, code, value
+            if self.precision == Precision.SINGLE:
+                return k, products, STATUS.index(Status.STALLED), value
+            work.x[:, : problem.count] = work.best[:, : problem.count]
+            stop = stop._replace(limit=stop.limit - k)
+            scalars[Scalar.THETA], scalars[Scalar.BETA] = 1.0, 0.0
+        more, spent, code, value = run(op, cone, gauge, stop, work, scalars, lanes_of(problem, np.float64))
+        return k + more, products + spent, code, value

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from .base import AntiRelaxedSolver, ScaledProblem
 
 __all__ = ["SolverBarzilaiBorwein"]
@@ -18,17 +16,6 @@ class SolverBarzilaiBorwein(AntiRelaxedSolver):
 
     name: ClassVar[str] = "barzilai_borwein"
 
-    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+    def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
         v = scaled.vector
-        return scaled.backend.barzilai_borwein(
-            *self._common(scaled, coulomb),
-            scaled.x,
-            v("nx"),
-            v("x_old"),
-            v("nx_old"),
-            scaled.shift,
-            scaled.best,
-            scaled.partial,
-            scaled.values,
-            history,
-        )
+        return scaled.backend.barzilai_borwein(*self._groups(scaled), float(self.damping), v("x_old"), v("nx_old"))

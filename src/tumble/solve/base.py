@@ -8,11 +8,12 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from .. import checks
-from ..backends.base import MEASURES, Measure, blocks
+from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, StopRule, blocks
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from ..problem.rolling import RollingProblem
+from ..showing import Shown
 from .residuals import Residuals, measure, weigh
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
@@ -25,8 +26,8 @@ gravity moves in a step)."""
 SCALING = {Scaling.NONE: 0, Scaling.SCALAR: 1, Scaling.NORMAL_TANGENTIAL: 2}
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, repr=False)
+class Solution(Shown):
     """Impulses of a problem and what is known about them."""
 
     impulse: np.ndarray
@@ -106,10 +107,10 @@ class IterativeSolver:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
         if guess is not None:
             guess = checked_guess(type(self).__name__, guess, problem)
-        scaled = ScaledProblem(problem, self.scaling, guess)
-        iterations, products, code, _ = self._iterate(scaled, law == Law.COULOMB, history)
+        scaled = ScaledProblem(problem, self.scaling, law == Law.COULOMB, guess, history)
+        iterations, products, code, _ = self._iterate(scaled)
         unscale = problem.backend.unscale_rolling if problem.is_rolling else problem.backend.unscale_impulses
-        unscale(problem.count, scaled.scale, problem.friction, scaled.best, impulse)
+        unscale(problem.count, scaled.gauge.scale, problem.friction, scaled.work.best, impulse)
         return Solution(
             impulse,
             law,
@@ -131,28 +132,15 @@ class IterativeSolver:
             return self.max_iterations
         return max(4000, min(20000, 4_000_000 // max(1, contacts)))
 
-    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
-        """Fill scaled.best; returns iterations, products, status code and the best stopping quantity."""
+    def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
+        """Fill scaled.work.best; returns iterations, products, status code and the best stopping quantity."""
         raise NotImplementedError
 
-    def _sizes(self, s: ScaledProblem, coulomb: bool) -> tuple:
-        """Arguments that all compiled iterations begin with."""
-        return (
-            s.operator.arrays,
-            s.count,
-            s.dim,
-            s.bias,
-            s.friction,
-            s.true_friction,
-            s.scale,
-            s.weight,
-            coulomb,
-        )
-
-    def _ending(self, s: ScaledProblem) -> tuple:
-        """When compiled iterations stop."""
+    def _groups(self, s: ScaledProblem) -> tuple[tuple, ConeArrays, GaugeArrays, StopRule, IterationArrays]:
+        """What all compiled iterations begin with."""
         stop, tolerance = self.rule_for(s.problem)
-        return (STOP[stop], tolerance, self.iteration_limit(s.count), self.check_every)
+        rule = StopRule(STOP[stop], tolerance, self.iteration_limit(s.cone.count), self.check_every)
+        return s.operator.arrays, s.cone, s.gauge, rule, s.work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,10 +153,6 @@ class AntiRelaxedSolver(IterativeSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.number(type(self).__name__ + ".damping", self.damping, above=0.0)
-
-    def _common(self, s: ScaledProblem, coulomb: bool) -> tuple:
-        """Arguments that the compiled iterations of these solvers begin with."""
-        return (*self._sizes(s, coulomb), float(self.damping), *self._ending(s))
 
 
 def stopping_rule(stop: str | None, tolerance: float | None, problem: ConeProblem) -> tuple[Stop, float]:
@@ -236,28 +220,34 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
 class ScaledProblem:
     """A problem in scaled impulses x = S^-1 g: operator S N S, bias S r, friction mu s_n / s_t."""
 
-    def __init__(self, problem: ConeProblem, scaling: Scaling, guess: np.ndarray | None) -> None:
-        self.problem, self.count, self.dim = problem, problem.count, problem.dim
+    def __init__(
+        self, problem: ConeProblem, scaling: Scaling, coulomb: bool, guess: np.ndarray | None, history: np.ndarray
+    ) -> None:
+        self.problem, n = problem, problem.count
         self.backend = b = problem.backend
         cap = problem.bias.shape[1]
-        self.diagonal, self.scale, self.weight, _ = weigh(problem, SCALING[scaling], "scale")
-        self.operator = problem.operator.scaled(self.scale) if scaling != Scaling.NONE else problem.operator
-        self.bias, self.x = problem.vector("scaled_bias"), problem.vector("x")
-        self.friction, self.true_friction = (
-            problem.buffer("scaled_friction", *problem.friction.shape[:-1], cap),
-            problem.friction,
-        )
+        self.diagonal, scale, weight, _ = weigh(problem, SCALING[scaling], "scale")
+        self.operator = problem.operator.scaled(scale) if scaling != Scaling.NONE else problem.operator
+        bias, x = problem.vector("scaled_bias"), problem.vector("x")
+        friction = problem.buffer("scaled_friction", *problem.friction.shape[:-1], cap)
         if guess is None:
-            guess = self.x  # in place: every row is read before it is written
+            guess = x  # in place: every row is read before it is written
             guess[:] = 0.0
         scale_rows = b.scale_rolling if problem.is_rolling else b.scale_rows
-        scale_rows(self.count, problem.bias, problem.friction, self.scale, guess, self.bias, self.friction, self.x)
-        self.shift = problem.buffer("shift", cap)
-        self.shift[:] = 0.0
-        self.best = problem.vector("best")
-        self.partial = problem.buffer("partial", blocks(cap) + 2, MEASURES)
-        self.values = problem.buffer("values", MEASURES)
-        self.values[Measure.SPEED] = problem.pace
+        scale_rows(n, problem.bias, problem.friction, scale, guess, bias, friction, x)
+        self.cone = ConeArrays(n, bias, friction)
+        self.gauge = GaugeArrays(n, problem.dim, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
+        shift = problem.buffer("shift", cap)
+        shift[:] = 0.0
+        self.work = IterationArrays(
+            x,
+            problem.vector("nx"),
+            shift,
+            problem.vector("best"),
+            problem.buffer("partial", blocks(cap) + 2, MEASURES),
+            problem.buffer("values", MEASURES),
+            history,
+        )
 
     def vector(self, name: str) -> np.ndarray:
         """A work vector (3, cap)."""

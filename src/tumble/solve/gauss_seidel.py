@@ -43,7 +43,7 @@ class SolverGaussSeidel(AntiRelaxedSolver):
         if checks.number(where, self.omega, above=0.0) >= 2.0:
             raise OptionsError(message(where, "must be < 2", self.omega, "1 is plain Gauss-Seidel."))
 
-    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+    def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
         if isinstance(scaled.operator, ArticulatedOperator):
             raise ProblemError(
                 message(
@@ -53,30 +53,20 @@ class SolverGaussSeidel(AntiRelaxedSolver):
                     "Use SolverAPGD or SolverBarzilaiBorwein.",
                 )
             )
-        step = scaled.problem.buffer("step", scaled.bias.shape[1])
+        step = scaled.problem.buffer("step", scaled.cone.bias.shape[1])
         if self.variant == Variant.PAPER:
             _trace_steps(scaled, step)
         else:
-            scaled.backend.block_steps(scaled.count, scaled.diagonal, scaled.scale, step)
+            scaled.backend.block_steps(scaled.cone.count, scaled.diagonal, scaled.gauge.scale, step)
         step *= self.omega
         return scaled.backend.gauss_seidel(
-            *self._common(scaled, coulomb),
-            step,
-            float(self.mixing),
-            self.sequential,
-            scaled.x,
-            scaled.vector("nx"),
-            scaled.shift,
-            scaled.best,
-            scaled.partial,
-            scaled.values,
-            history,
+            *self._groups(scaled), float(self.damping), step, float(self.mixing), self.sequential
         )
 
 
 def _trace_steps(scaled: ScaledProblem, step: np.ndarray) -> None:
     """rows / trace(N_ii) of every block into step (cap,); a bounded row is a block of one row."""
-    n, d = scaled.count, scaled.diagonal
-    rows = np.where(scaled.true_friction[:n] < 0.0, 1, scaled.dim)
+    n, d = scaled.cone.count, scaled.diagonal
+    rows = np.where(scaled.gauge.friction[:n] < 0.0, 1, scaled.gauge.dim)
     trace = d[0, :n] + np.where(rows > 1, d[1, :n] + d[2, :n], 0.0)
     step[:n] = np.divide(rows, trace, out=np.zeros(n), where=trace > 0.0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from .. import checks
 from ..errors import ProblemError, message
 from ..problem.operators import ArticulatedOperator
@@ -34,7 +32,7 @@ class SolverNSGS(IterativeSolver):
         super().__post_init__()
         checks.number("SolverNSGS.omega", self.omega, above=0.0, at_most=1.0)
 
-    def _iterate(self, scaled: ScaledProblem, coulomb: bool, history: np.ndarray) -> tuple[int, int, int, float]:
+    def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
         if isinstance(scaled.operator, ArticulatedOperator):
             raise ProblemError(
                 message(
@@ -44,16 +42,5 @@ class SolverNSGS(IterativeSolver):
                     "Use SolverAPGD, SolverInteriorPoint or SolverAuto.",
                 )
             )
-        return scaled.backend.nsgs(
-            *self._sizes(scaled, coulomb),
-            *self._ending(scaled),
-            scaled.diagonal,
-            float(self.omega),
-            scaled.problem.buffer("blocks", *scaled.diagonal.shape),
-            scaled.x,
-            scaled.vector("nx"),
-            scaled.best,
-            scaled.partial,
-            scaled.values,
-            history,
-        )
+        block = scaled.problem.buffer("blocks", *scaled.diagonal.shape)
+        return scaled.backend.nsgs(*self._groups(scaled), scaled.diagonal, float(self.omega), block)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.base import MEASURES, Measure, blocks
+from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem
 
@@ -64,10 +64,10 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     product = problem.vector("product")
     problem.operator.product(impulse, product)
     values = problem.buffer("values", MEASURES)
-    values[Measure.SPEED] = problem.pace
     partial = problem.buffer("partial", blocks(problem.bias.shape[1]) + 2, MEASURES)
     coulomb = law == Law.COULOMB
-    b.measure(n, problem.dim, impulse, product, problem.bias, problem.friction, scale, weight, coulomb, partial, values)
+    gauge = GaugeArrays(n, problem.dim, problem.bias, problem.friction, scale, weight, coulomb, float(problem.pace))
+    b.measure(gauge, impulse, product, partial, values)
     gap = float(values[Measure.GAP])
     if coulomb and math.isfinite(gap):
         bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound

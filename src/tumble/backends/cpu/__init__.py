@@ -1,7 +1,9 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
 from ...kernels.cover import MOST
-from .apgd import apgd
+from .apgd import apgd, nesterov_pass
+from .apgd_lanes import SPENT, apgd_lanes, gradient_step
+from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
@@ -16,6 +18,7 @@ from .broad import (
     spread_speed,
 )
 from .gauss_seidel import gauss_seidel
+from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
 from .joints import (
     articulated_diagonal,
     articulated_product,
@@ -29,6 +32,18 @@ from .joints import (
     row_jacobians,
     row_speeds,
     solve_joints,
+)
+from .lanes import (
+    body_lanes,
+    contact_lanes,
+    lane_value,
+    measure_lanes,
+    pack_bodies,
+    pack_contacts,
+    pack_ends,
+    sum_lanes,
+    tangent_lanes,
+    unpack_lanes,
 )
 from .measure import contact_work, coulomb_shift_bound, driven_work, measure
 from .mechanisms import cluster_energies, keep_energy, turn_inertia
@@ -62,6 +77,7 @@ from .rows import (
     recall,
     remember,
     scale_rows,
+    survey_contacts,
     unscale_impulses,
     weigh,
 )
@@ -75,10 +91,13 @@ __all__ = [
     "MOST",
     "PAIR_BLOCK",
     "SCRATCH",
+    "SPENT",
     "SURFACE_COLUMNS",
     "SURFACE_ROWS",
     "advance",
     "apgd",
+    "apgd_lanes",
+    "apgd_paper",
     "arrange_contacts",
     "articulated_diagonal",
     "articulated_product",
@@ -86,6 +105,7 @@ __all__ = [
     "articulated_velocity",
     "barzilai_borwein",
     "block_steps",
+    "body_lanes",
     "build_grid",
     "build_rows",
     "cast_rays",
@@ -94,10 +114,12 @@ __all__ = [
     "close_joints",
     "cluster_energies",
     "contact_diagonal",
+    "contact_lanes",
     "contact_product",
     "contact_work",
     "convex_gaps",
     "coordinates",
+    "count_true",
     "coulomb_shift_bound",
     "drift_bodies",
     "driven_work",
@@ -111,22 +133,35 @@ __all__ = [
     "forward_joints",
     "free_frozen_rows",
     "gather",
+    "gauss_seidel",
+    "gradient_step",
     "keep_energy",
+    "largest",
+    "largest_entry",
+    "lane_value",
     "largest_speed",
+    "largest_vector",
     "lay_down",
     "match_contacts",
     "matrix_diagonal",
     "matrix_product",
     "measure",
+    "measure_lanes",
     "most_and_total",
+    "name",
+    "nesterov_pass",
     "nsgs",
+    "over_bodies",
+    "over_contacts",
+    "pack_bodies",
+    "pack_contacts",
+    "pack_ends",
     "place_shapes",
     "predict",
     "product",
     "push_rows",
     "read_rows",
     "recall",
-    "gauss_seidel",
     "remember",
     "rest_gaps",
     "rolling_product",
@@ -142,11 +177,15 @@ __all__ = [
     "solve_joints",
     "sort_contacts",
     "spread_speed",
+    "survey_contacts",
+    "total",
+    "sum_lanes",
+    "tangent_lanes",
     "turn_diagonal",
     "turn_inertia",
+    "unpack_lanes",
     "unscale_impulses",
     "unscale_rolling",
     "weigh",
     "weigh_rolling",
-    "name",
 ]

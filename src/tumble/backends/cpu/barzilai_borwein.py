@@ -1,4 +1,4 @@
-"""Compiled iterations of Barzilai and Borwein; conventions as in `apgd`."""
+"""Compiled iterations of Barzilai and Borwein; conventions as in `first_order`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import math
 from ...kernels.cones import project
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK
-from .apgd import (
+from .first_order import (
     CONVERGED,
     MAX_ITERATIONS,
     RUNNING,
     STALLED,
-    copy_vector,
+    check,
     curvature_estimate,
-    keep_best,
+    first_value,
     project_all,
     refresh_shift,
     sum_three,
 )
-from .measure import stop_value
 from .operators import product
 
 MEMORY = 10
@@ -69,48 +68,24 @@ def _move(block, count, s, d, nd, x, nx):
 
 
 @loop
-def barzilai_borwein(
-    op,
-    count,
-    dim,
-    bias,
-    mu,
-    true_mu,
-    scale,
-    weight,
-    coulomb,
-    damping,
-    stop,
-    tolerance,
-    limit,
-    check_every,
-    x,
-    nx,
-    d,
-    nd,
-    shift,
-    best,
-    partial,
-    values,
-    history,
-):
+def barzilai_borwein(op, cone, gauge, stop, work, damping, d, nd):
     """Projected spectral gradient with alternating Barzilai-Borwein steps and a nonmonotone line search, whose
     shortening is the exact minimiser along the direction. N x is updated and recomputed every 50 iterations."""
+    count, bias, mu, coulomb = cone.count, cone.bias, cone.friction, gauge.coulomb
+    x, nx, shift, partial = work.x, work.nx, work.shift, work.partial
     project_all(count, mu, x)
     t = 1.0 / curvature_estimate(op, count, d, nd)
     product(op, x, nx)
     products = 2
     refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)
-    copy_vector(count, x, best)
-    best_value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-    history[0] = best_value
-    if best_value <= tolerance:
+    best_value = first_value(gauge, stop, work)
+    if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
     row = partial.shape[0] - 1  # the last row of partial keeps the objectives of the line search
     for k in range(MEMORY):
         partial[row, k] = -math.inf
     k, checks = 0, 0
-    while k < limit:
+    while k < stop.limit:
         k += 1
         if coulomb:
             refresh_shift(count, nx, bias, mu, min(1.0, damping / k), shift)
@@ -137,9 +112,8 @@ def barzilai_borwein(
             products += 1
         if dnd > 0.0 and nn > 0.0:
             t = dd / dnd if k % 2 == 0 else dnd / nn
-        if k % check_every == 0 or k == limit:
-            value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+        if k % stop.check_every == 0 or k == stop.limit:
+            status, best_value, checks = check(k, gauge, stop, work, x, nx, best_value, checks)
             if status != RUNNING:
                 return k, products, status, best_value
             if dd == 0.0:

@@ -1,4 +1,4 @@
-"""Compiled iterations of projected Gauss-Seidel and Jacobi; conventions as in `apgd`."""
+"""Compiled iterations of projected Gauss-Seidel and Jacobi; conventions as in `first_order`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from numba.extending import overload
 from ...kernels.cones import coulomb_shift, project
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK, ContactArrays, MatrixArrays
-from .apgd import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all, refresh_shift
-from .measure import stop_value
+from .first_order import CONVERGED, MAX_ITERATIONS, RUNNING, check, first_value, project_all, refresh_shift
 from .one_contact import contact_velocity, matrix_velocity, push_bodies
 from .operators import product
 
@@ -87,52 +86,27 @@ def _jacobi_step(block, count, nx, bias, shift, mu, step, part, x):
 
 
 @loop
-def gauss_seidel(
-    op,
-    count,
-    dim,
-    bias,
-    mu,
-    true_mu,
-    scale,
-    weight,
-    coulomb,
-    damping,
-    stop,
-    tolerance,
-    limit,
-    check_every,
-    step,
-    part,
-    sequential,
-    x,
-    nx,
-    shift,
-    best,
-    partial,
-    values,
-    history,
-):
+def gauss_seidel(op, cone, gauge, stop, work, damping, step, part, sequential):
     """Projected Gauss-Seidel (sequential) or Jacobi with a step per contact, of which a part is taken.
 
     A check costs a fresh product, which also removes the rounding that piles up in the velocities of Gauss-Seidel."""
+    count, bias, mu, coulomb = cone.count, cone.bias, cone.friction, gauge.coulomb
+    x, nx, shift = work.x, work.nx, work.shift
     project_all(count, mu, x)
     product(op, x, nx)
     products = 1
     refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)
-    copy_vector(count, x, best)
-    best_value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-    history[0] = best_value
-    if best_value <= tolerance:
+    best_value = first_value(gauge, stop, work)
+    if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
     k, checks = 0, 0
-    while k < limit:
+    while k < stop.limit:
         k += 1
         blend = min(1.0, damping / k) if coulomb else 0.0
-        check = k % check_every == 0 or k == limit
+        look = k % stop.check_every == 0 or k == stop.limit
         if sequential:
             sweep(op, bias, mu, step, part, blend, x, shift)
-            if check:
+            if look:
                 product(op, x, nx)
                 products += 1
         else:
@@ -141,9 +115,8 @@ def gauss_seidel(
             products += 1
             if coulomb:
                 refresh_shift(count, nx, bias, mu, blend, shift)
-        if check:
-            value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+        if look:
+            status, best_value, checks = check(k, gauge, stop, work, x, nx, best_value, checks)
             if status != RUNNING:
                 return k, products, status, best_value
     return k, products, MAX_ITERATIONS, best_value

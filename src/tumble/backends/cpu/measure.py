@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import coulomb_shift, interval_gap, local_error, natural_map, violation, weighted_set
-from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK, Measure
 from .rolling import measure_blocks_rolling
 
@@ -16,10 +16,12 @@ G_D = 1e-6
 NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE, LOCAL = 0, 1, 2, 3
 
 
-@blockwise(BLOCK)
-def _natural_blocks_plain(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+@blockwise(BLOCK, "gauge.count")
+def _natural_blocks_plain(block, gauge, x, nx, partial):
     """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
     largest local error squared."""
+    count, bias, mu, scale, weight = gauge.count, gauge.bias, gauge.friction, gauge.scale, gauge.weight
+    coulomb, speed = gauge.coulomb, gauge.speed
     nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
     for item in range(block_length(block, count)):
         c = item_index(block, item)
@@ -42,45 +44,53 @@ def _natural_blocks_plain(block, count, x, nx, bias, mu, scale, weight, coulomb,
 
 
 @loop
-def _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+def _natural_blocks(mu, gauge, x, nx, partial):
     """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
     largest local error squared (column 15)."""
-    if mu.ndim == 2:
-        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
+    if mu.ndim == 2:  # of an argument, so that it is known when compiled
+        measure_blocks_rolling(gauge, x, nx, partial)
     else:
-        _natural_blocks_plain(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
+        _natural_blocks_plain(gauge, x, nx, partial)
+
+
+@formula
+def natural_value(stop, nat, rr, gg, uu, local):
+    """The local error or the natural map from its sums."""
+    size = max(rr, max(gg, uu))
+    if not (math.isfinite(nat) and math.isfinite(size)):
+        return math.inf
+    if stop == LOCAL:
+        return math.sqrt(local)
+    return math.sqrt(nat / size) if size > 0.0 else 0.0
 
 
 @loop
-def stop_value(stop, count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, values):
+def stop_value(stop, gauge, x, nx, partial, values):
     """The quantity that a solver compares with its tolerance."""
     if stop == NATURAL_MAP or stop == LOCAL:
-        _natural_blocks(count, x, nx, bias, mu, scale, weight, coulomb, values[Measure.SPEED], partial)
+        _natural_blocks(gauge.friction, gauge, x, nx, partial)
         nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
-        for block in range((count + BLOCK - 1) // BLOCK):
+        for block in range((gauge.count + BLOCK - 1) // BLOCK):
             nat += partial[block, 0]
             rr += partial[block, 1]
             gg += partial[block, 2]
             uu += partial[block, 3]
             local = max(local, partial[block, 15])
-        size = max(rr, max(gg, uu))
-        if not (math.isfinite(nat) and math.isfinite(size)):
-            return math.inf
-        if stop == LOCAL:
-            return math.sqrt(local)
-        return math.sqrt(nat / size) if size > 0.0 else 0.0
-    measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, values)
+        return natural_value(stop, nat, rr, gg, uu, local)
+    measure(gauge, x, nx, partial, values)
     if stop == RESIDUAL_EQ25:
-        return values[Measure.EQ25] / (dim * count)
+        return values[Measure.EQ25] / (gauge.dim * gauge.count)
     size = values[Measure.SCALE]
     if not math.isfinite(size):
         return math.inf
     return max(math.sqrt(values[Measure.GAP]), values[Measure.SHIFT_HAT]) / size if size > 0.0 else 0.0
 
 
-@blockwise(BLOCK)
-def _measure_blocks_plain(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+@blockwise(BLOCK, "gauge.count")
+def _measure_blocks_plain(block, gauge, x, nx, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
+    count, bias, mu, scale, weight = gauge.count, gauge.bias, gauge.friction, gauge.scale, gauge.weight
+    coulomb, speed = gauge.coulomb, gauge.speed
     nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     local, most = 0.0, 0.0
@@ -122,22 +132,22 @@ def _measure_blocks_plain(block, count, x, nx, bias, mu, scale, weight, coulomb,
 
 
 @loop
-def _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+def _measure_blocks(mu, gauge, x, nx, partial):
     """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
-    if mu.ndim == 2:
-        measure_blocks_rolling(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
+    if mu.ndim == 2:  # of an argument, so that it is known when compiled
+        measure_blocks_rolling(gauge, x, nx, partial)
     else:
-        _measure_blocks_plain(count, x, nx, bias, mu, scale, weight, coulomb, speed, partial)
+        _measure_blocks_plain(gauge, x, nx, partial)
 
 
 @loop
-def measure(count, dim, x, nx, bias, mu, scale, weight, coulomb, partial, out):
+def measure(gauge, x, nx, partial, out):
     """Fill `out` (see `Measure`); partial has one row more than there are blocks.
 
     A norm that is not finite makes every residual infinite.
     """
-    _measure_blocks(count, x, nx, bias, mu, scale, weight, coulomb, out[Measure.SPEED], partial)
-    blocks = (count + BLOCK - 1) // BLOCK
+    _measure_blocks(gauge.friction, gauge, x, nx, partial)
+    blocks = (gauge.count + BLOCK - 1) // BLOCK
     total = partial[blocks]
     total[:] = 0.0
     for block in range(blocks):

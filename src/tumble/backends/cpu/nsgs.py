@@ -1,4 +1,4 @@
-"""Nonsmooth Gauss-Seidel: sweeps that solve the problem of each contact exactly; conventions as in `apgd`.
+"""Nonsmooth Gauss-Seidel: sweeps that solve the problem of each contact exactly; conventions as in `first_order`.
 
 One contact, the others held: K ∋ g ⊥ A g + q (+ mu |u_T| e_n) ∈ K*. For a given normal impulse the tangential one
 minimises a quadratic over the disc of radius mu g_n (a secular equation in the eigenbasis of A_TT, Newton from the
@@ -15,8 +15,7 @@ from numba.extending import overload
 from ...kernels.cones import project
 from ...kernels.jit import formula, loop
 from ..base import ContactArrays, MatrixArrays
-from .apgd import CONVERGED, MAX_ITERATIONS, RUNNING, copy_vector, keep_best, project_all
-from .measure import stop_value
+from .first_order import CONVERGED, MAX_ITERATIONS, RUNNING, check, first_value, project_all
 from .one_contact import contact_velocity, matrix_velocity, push_bodies
 from .operators import product
 
@@ -180,55 +179,30 @@ def _exact_sweep(op, a, bias, mu, coulomb, omega, x):
 
 
 @loop
-def nsgs(
-    op,
-    count,
-    dim,
-    bias,
-    mu,
-    true_mu,
-    scale,
-    weight,
-    coulomb,
-    stop,
-    tolerance,
-    limit,
-    check_every,
-    diagonal,
-    omega,
-    block,
-    x,
-    nx,
-    best,
-    partial,
-    values,
-    history,
-):
+def nsgs(op, cone, gauge, stop, work, diagonal, omega, block):
     """Nonsmooth Gauss-Seidel with exact local solves. A check costs a fresh product, which also removes the rounding
-    that piles up in the velocities. Returns (sweeps, products, status, best stopping value)."""
-    for c in range(count):
+    that piles up in the velocities. block (6, cap): scratch. Returns (sweeps, products, status, best value)."""
+    x, nx, scale = work.x, work.nx, gauge.scale
+    for c in range(cone.count):
         sn, st = scale[0, c], scale[1, c]
         block[0, c] = sn * sn * diagonal[0, c]
         block[1, c], block[2, c] = st * st * diagonal[1, c], st * st * diagonal[2, c]
         block[3, c], block[4, c] = sn * st * diagonal[3, c], sn * st * diagonal[4, c]
         block[5, c] = st * st * diagonal[5, c]
-    project_all(count, mu, x)
+    project_all(cone.count, cone.friction, x)
     product(op, x, nx)
     products = 1
-    copy_vector(count, x, best)
-    best_value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-    history[0] = best_value
-    if best_value <= tolerance:
+    best_value = first_value(gauge, stop, work)
+    if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
     k, checks = 0, 0
-    while k < limit:
+    while k < stop.limit:
         k += 1
-        exact_sweep(op, block, bias, mu, coulomb, omega, x)
-        if k % check_every == 0 or k == limit:
+        exact_sweep(op, block, cone.bias, cone.friction, gauge.coulomb, omega, x)
+        if k % stop.check_every == 0 or k == stop.limit:
             product(op, x, nx)
             products += 1
-            value = stop_value(stop, count, dim, x, nx, bias, true_mu, scale, weight, coulomb, partial, values)
-            status, best_value, checks = keep_best(k, value, tolerance, count, x, best, best_value, checks, history)
+            status, best_value, checks = check(k, gauge, stop, work, x, nx, best_value, checks)
             if status != RUNNING:
                 return k, products, status, best_value
     return k, products, MAX_ITERATIONS, best_value

@@ -37,10 +37,39 @@ def refresh_shift_rolling(count, nx, bias, mu, blend, shift):
         shift[c] += blend * (_shift_at(nx, bias, mu, c) - shift[c])
 
 
-@blockwise(BLOCK)
-def nesterov_step_rolling(block, count, x, x_old, nx, nx_old, bias, shift, mu, beta, t, blend, x_new):
+@blockwise(BLOCK, "cone.count")
+def nesterov_pass_rolling(block, cone, scalars, nx, x, d, old, shift, partial):
+    """See `nesterov_pass`."""
+    bias, mu, beta, t, blend = cone.bias, cone.friction, scalars[1], 1.0 / scalars[0], scalars[2]
+    dd, dh, gd = 0.0, 0.0, 0.0
+    for item in range(block_length(block, cone.count)):
+        c = item_index(block, item)
+        s = shift[c]
+        s += blend * (_shift_at(nx, bias, mu, c) - s)
+        shift[c] = s
+        for k in range(6):
+            g, h = nx[k, c] + bias[k, c], nx[k, c] - old[k, c]
+            if k == 0:
+                g += s
+            dd += d[k, c] * d[k, c]
+            dh += d[k, c] * h
+            gd += d[k, c] * g
+            old[k, c] = x[k, c]
+            x[k, c] += beta * d[k, c] - t * (g + beta * h)
+        z = project_rolling(
+            x[0, c], x[1, c], x[2, c], x[3, c], x[4, c], x[5, c], mu[0, c], mu[1, c], mu[2, c]
+        )  # fmt: skip
+        for k in range(6):
+            d[k, c] = z[k] - old[k, c]
+            x[k, c], old[k, c] = z[k], nx[k, c]
+    partial[block, 0], partial[block, 1], partial[block, 2] = dd, dh, gd
+
+
+@blockwise(BLOCK, "cone.count")
+def nesterov_step_rolling(block, cone, v, shift, beta, t, blend):
     """x_new = Pi(y - t g(y)), y = x + beta (x - x_old); first the correction is refreshed from u(x)."""
-    for item in range(block_length(block, count)):
+    bias, mu, x, x_old, x_new, nx, nx_old = cone.bias, cone.friction, v.x, v.x_old, v.x_new, v.nx, v.nx_old
+    for item in range(block_length(block, cone.count)):
         c = item_index(block, item)
         s = shift[c]
         s += blend * (_shift_at(nx, bias, mu, c) - s)
@@ -57,11 +86,12 @@ def nesterov_step_rolling(block, count, x, x_old, nx, nx_old, bias, shift, mu, b
             x_new[k, c] = z[k]
 
 
-@blockwise(BLOCK)
-def nesterov_dots_rolling(block, count, x, x_old, nx, nx_old, x_new, nx_new, bias, shift, beta, partial):
+@blockwise(BLOCK, "cone.count")
+def nesterov_dots_rolling(block, cone, v, shift, beta, partial):
     """Per block: |d|^2, d.Nd with d = x_new - y, and g(y).(x_new - x)."""
+    bias, x, x_old, x_new, nx, nx_old, nx_new = cone.bias, v.x, v.x_old, v.x_new, v.nx, v.nx_old, v.nx_new
     dd, dnd, turn = 0.0, 0.0, 0.0
-    for item in range(block_length(block, count)):
+    for item in range(block_length(block, cone.count)):
         c = item_index(block, item)
         for k in range(6):
             z = x_new[k, c] - x[k, c]
@@ -89,9 +119,11 @@ def _squares(n, u, w, s, p, q, force, torque):
     return force * (n * n + u * u + w * w) + torque * (s * s + p * p + q * q)
 
 
-@blockwise(BLOCK)
-def measure_blocks_rolling(block, count, x, nx, bias, mu, scale, weight, coulomb, speed, partial):
+@blockwise(BLOCK, "gauge.count")
+def measure_blocks_rolling(block, gauge, x, nx, partial):
     """Sums and maxima of one block a row, as in `measure`; forces and torques have their own weights."""
+    count, bias, mu, scale, weight = gauge.count, gauge.bias, gauge.friction, gauge.scale, gauge.weight
+    coulomb, speed = gauge.coulomb, gauge.speed
     nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     local, most = 0.0, 0.0

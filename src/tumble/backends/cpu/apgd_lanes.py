@@ -1,0 +1,149 @@
+"""Accelerated projected gradient descent over lanes: `apgd` for contacts without joints, in two passes an iteration.
+
+In single precision the loop only proposes: whatever ends it is one projected gradient step in double precision, and the
+stopping value is that of the impulses after it.
+"""
+
+from __future__ import annotations
+
+from ...kernels.cones import coulomb_shift, project
+from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.nesterov import Scalar, next_scalars
+from ..base import BLOCK
+from .apgd import PATIENCE
+from .first_order import (
+    CONVERGED,
+    MAX_ITERATIONS,
+    RUNNING,
+    copy_vector,
+    curvature_estimate,
+    first_value,
+    judge,
+    project_all,
+)
+from .lanes import body_lanes, contact_lanes, lane_value, pack_bodies, pack_contacts, pack_ends, sum_lanes, unpack_lanes
+from .measure import CERTIFICATE, RESIDUAL_EQ25, stop_value
+from .operators import product
+
+SPENT = 4
+"""Status: single precision gains nothing any more."""
+GAINING = 200
+"""Iterations in which single precision must gain three tenths of the stopping value."""
+TRIES = 3
+"""Proposals of single precision that double precision may turn down."""
+
+
+@blockwise(BLOCK, "cone.count")
+def gradient_step(block, cone, nx, t, coulomb, x):
+    """x <- Pi(x - t (N x + bias + correction)), the correction that of the present velocity."""
+    bias, mu = cone.bias, cone.friction
+    for item in range(block_length(block, cone.count)):
+        c = item_index(block, item)
+        g0, g1, g2 = nx[0, c] + bias[0, c], nx[1, c] + bias[1, c], nx[2, c] + bias[2, c]
+        if coulomb:
+            g0 += coulomb_shift(g1, g2, mu[c])
+        x[0, c], x[1, c], x[2, c] = project(x[0, c] - t * g0, x[1, c] - t * g1, x[2, c] - t * g2, mu[c])
+
+
+@loop
+def _verified(op, cone, gauge, stop, work, curvature, best_value):
+    """The proposal x after a step in double precision: the better of its value and the best one."""
+    product(op, work.x, work.nx)
+    gradient_step(cone, work.nx, 1.0 / curvature, gauge.coulomb, work.x)
+    product(op, work.x, work.nx)
+    value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
+    if value < best_value:
+        copy_vector(cone.count, work.x, work.best)
+    return min(value, best_value)
+
+
+@loop
+def _iterations(op, lanes, scalars, count):
+    for _ in range(count):
+        contact_lanes(lanes, scalars)
+        body_lanes(op.entry_start, lanes)
+        dd, dh, gd = sum_lanes(lanes)
+        next_scalars(dd, dh, gd, scalars)
+
+
+@loop
+def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
+    """Single precision: (iterations, products, status, best verified value)."""
+    low, mark, since, aim, tries, k, products = best_value, best_value, 0, stop.tolerance, 0, 0, 0
+    while k < stop.limit:
+        ahead = min(stop.check_every, stop.limit - k)
+        _iterations(op, lanes, scalars, ahead)
+        k += ahead
+        value = lane_value(stop.kind, lanes, gauge)
+        if not value < 1e300:
+            break
+        if value < low or k == ahead:
+            low = value
+            unpack_lanes(lanes, work.x)
+        if low < 0.7 * mark:
+            mark, since = low, k
+        if low <= aim:
+            best_value = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
+            products += 2
+            if best_value <= stop.tolerance:
+                return k, k + products, CONVERGED, best_value
+            tries += 1
+            if tries == TRIES:
+                return k, k + products, SPENT, best_value
+            aim = 0.5 * low
+        elif k - since > GAINING:
+            break
+    best_value = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
+    status = CONVERGED if best_value <= stop.tolerance else MAX_ITERATIONS if k >= stop.limit else SPENT
+    return k, k + products + 2, status, best_value
+
+
+@loop
+def _descend(op, cone, gauge, stop, work, scalars, lanes, best_value):
+    """Double precision: (iterations, products, status, best value)."""
+    cap, mark, since, checks, k, products = scalars[Scalar.LIMIT], best_value, 0, 0, 0, 0
+    while k < stop.limit:
+        ahead = min(stop.check_every, stop.limit - k)
+        _iterations(op, lanes, scalars, ahead)
+        k += ahead
+        value = stop.tolerance if stop.kind == CERTIFICATE else lane_value(stop.kind, lanes, gauge)
+        if stop.kind == CERTIFICATE or (stop.kind == RESIDUAL_EQ25 and value <= 1.5 * stop.tolerance):
+            unpack_lanes(lanes, work.x)
+            product(op, work.x, work.nx)
+            products += 1
+            value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
+        status, best_value, checks = judge(k, value, stop.tolerance, best_value, checks, work.history)
+        if checks == 0:
+            unpack_lanes(lanes, work.best)
+        if status != RUNNING:
+            return k, k + products, status, best_value
+        # Piles need the limit, ill-conditioned stacks do not: change over when progress ends.
+        if best_value < 0.7 * mark:
+            mark, since = best_value, k
+        elif gauge.coulomb and k - since > PATIENCE:
+            scalars[Scalar.LIMIT] = 1.0 if scalars[Scalar.LIMIT] == cap else cap
+            mark, since = best_value, k
+    return k, k + products, MAX_ITERATIONS, best_value
+
+
+@loop
+def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes):
+    """As `apgd`. In single precision the status is `SPENT` where double precision has to go on, from the best."""
+    project_all(cone.count, cone.friction, work.x)
+    products = 1
+    if scalars[Scalar.COUNT] == 0.0:
+        scalars[Scalar.CURVATURE] = curvature_estimate(op, cone.count, work.best, work.nx)
+        products = 2
+    product(op, work.x, work.nx)
+    best_value = first_value(gauge, stop, work)
+    if best_value <= stop.tolerance:
+        return 0, products, CONVERGED, best_value
+    pack_contacts(op, cone, gauge, lanes, work.x)
+    pack_ends(op, cone, lanes)
+    pack_bodies(op, lanes)
+    body_lanes(op.entry_start, lanes)
+    if lanes.block.itemsize == 4:
+        k, more, status, best_value = _propose(op, cone, gauge, stop, work, scalars, lanes, best_value)
+    else:
+        k, more, status, best_value = _descend(op, cone, gauge, stop, work, scalars, lanes, best_value)
+    return k, products + more, status, best_value

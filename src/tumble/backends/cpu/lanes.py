@@ -1,0 +1,284 @@
+"""Two passes an iteration: contacts in blocks of lanes, then bodies; for contacts without joints, in either precision.
+
+All numbers of 16 contacts lie together, component by component, so that a pass over a block is straight vector code at
+fixed distances. Contacts leave their world impulse there, bodies leave the velocity of both ends.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...kernels.cones import coulomb_shift, local_error, natural_map, tangent_residual
+from ...kernels.jit import blockwise, formula, loop
+from ..base import END_ROWS, LANE_BODIES, LANE_CONTACTS, LANE_ROWS, LANES
+from .measure import RESIDUAL_EQ25, natural_value
+
+WIDE = np.uint64(LANES)
+SIZE = np.uint64(LANES * LANE_ROWS)
+(
+    F0, F1, F2, F3, F4, F5, F6, F7, F8,  # frame: n, u, w
+    R0, R1, R2, MU, EN, ET,  # bias, friction, compliance
+    X0, X1, X2, D0, D1, D2, O0, O1, O2, S0,  # impulse, its last step, its last velocity N x, correction
+    DD, DH, GD,  # sums of the last step
+    SN, ST, W0, FR,  # scales, weight, friction as it is
+    M0, M1, M2, M3, M4,  # what is summed or compared when impulses are measured
+) = (np.uint64(LANES * k) for k in range(LANE_ROWS))  # fmt: skip
+PX, PY, PZ, AX, AY, AZ, BX, BY, BZ = (np.uint64(LANES * k) for k in range(END_ROWS))  # world impulse on B, both ends
+ENDS = np.uint64(LANES * END_ROWS)
+ONE, SIDE, HALF = np.uint64(1), np.uint64(3 * LANES), np.uint64(2 * LANES)
+
+
+@formula
+def _place(c):
+    """Where the first component of contact c is."""
+    i = np.uint64(c)
+    return i // WIDE * SIZE + i % WIDE
+
+
+@formula
+def _end(c):
+    """Where the first component of its world impulse is; the velocities of its two ends follow."""
+    i = np.uint64(c)
+    return i // WIDE * ENDS + i % WIDE
+
+
+@blockwise(LANE_CONTACTS, "cone.count")
+def pack_contacts(block, op, cone, gauge, lanes, x):
+    """Lanes of a scaled problem, with impulses x that have made no step yet. Lanes without a contact are zero."""
+    b, ends, frame, soft = lanes.block, lanes.ends, op.frame, op.compliance.shape[1] > 0
+    for c in range(block * LANE_CONTACTS, min(cone.count, (block + 1) * LANE_CONTACTS)):
+        i = _place(c)
+        for k in range(9):
+            b[i + WIDE * np.uint64(k)] = frame[k, c]
+        b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
+        b[i + MU], b[i + FR] = cone.friction[c], gauge.friction[c]
+        b[i + SN], b[i + ST], b[i + W0] = gauge.scale[0, c], gauge.scale[1, c], gauge.weight[c]
+        b[i + EN] = op.compliance[0, c] if soft else 0.0
+        b[i + ET] = op.compliance[1, c] if soft else 0.0
+        n, u, w = x[0, c], x[1, c], x[2, c]
+        b[i + X0], b[i + X1], b[i + X2] = n, u, w
+        for k in (D0, D1, D2, O0, O1, O2, S0):
+            b[i + k] = 0.0
+        j = _end(c)
+        ends[j + PX] = frame[0, c] * n + frame[3, c] * u + frame[6, c] * w
+        ends[j + PY] = frame[1, c] * n + frame[4, c] * u + frame[7, c] * w
+        ends[j + PZ] = frame[2, c] * n + frame[5, c] * u + frame[8, c] * w
+        for k in (AX, AY, AZ, BX, BY, BZ):
+            ends[j + k] = 0.0
+    for c in range(
+        max(cone.count, block * LANE_CONTACTS), min(LANES * (-(-cone.count // LANES)), (block + 1) * LANE_CONTACTS)
+    ):
+        i, j = _place(c), _end(c)
+        for k in range(LANE_ROWS):
+            b[i + WIDE * np.uint64(k)] = 0.0
+        for k in range(END_ROWS):
+            ends[j + WIDE * np.uint64(k)] = 0.0
+        b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
+
+
+@blockwise(LANE_CONTACTS, "cone.count")
+def pack_ends(block, op, cone, lanes):
+    """Where the entries of bodies find their contacts."""
+    for c in range(block * LANE_CONTACTS, min(cone.count, (block + 1) * LANE_CONTACTS)):
+        i = np.uint64(2) * _end(c)
+        for side in range(2):
+            e = op.slot_b[c] if side else op.slot_a[c]
+            if e < op.entry_start[op.entry_start.size - 1]:  # else of a body that cannot move
+                lanes.place[e] = i + np.uint64(side)
+                for k in range(3):
+                    lanes.arm[e, k] = op.arms[3 * side + k, c]
+                lanes.arm[e, 3] = 1.0 if side else -1.0
+
+
+@blockwise(LANE_BODIES, "op.inverse_mass.shape[0]")
+def pack_bodies(block, op, lanes):
+    """Inverse masses and inertias in the precision of the lanes."""
+    for i in range(block * LANE_BODIES, min(op.inverse_mass.shape[0], (block + 1) * LANE_BODIES)):
+        for k in range(3):
+            lanes.inverse[i, k] = op.inverse_mass[i, k]
+        for k in range(6):
+            lanes.inverse[i, 3 + k] = op.inverse_inertia[i, k]
+
+
+@blockwise(LANE_BODIES, "lanes.inverse.shape[0]")
+def body_lanes(block, entry_start, lanes):
+    """Velocities of both ends of all contacts from their world impulses: V = M^-1 (sum of the body's entries)."""
+    b, place, arm, inverse = lanes.ends, lanes.place, lanes.arm, lanes.inverse
+    zero = b.dtype.type(0.0)
+    for i in range(block * LANE_BODIES, min(inverse.shape[0], (block + 1) * LANE_BODIES)):
+        first, end = entry_start[i], entry_start[i + 1]
+        fx, fy, fz, tx, ty, tz = zero, zero, zero, zero, zero, zero
+        for e in range(first, end):
+            p = np.uint64(place[e]) >> ONE
+            s, x, y, z = arm[e, 3], arm[e, 0], arm[e, 1], arm[e, 2]
+            gx, gy, gz = s * b[p], s * b[p + WIDE], s * b[p + HALF]
+            fx += gx
+            fy += gy
+            fz += gz
+            tx += y * gz - z * gy
+            ty += z * gx - x * gz
+            tz += x * gy - y * gx
+        vx, vy, vz = inverse[i, 0] * fx, inverse[i, 1] * fy, inverse[i, 2] * fz
+        wx = inverse[i, 3] * tx + inverse[i, 6] * ty + inverse[i, 7] * tz
+        wy = inverse[i, 6] * tx + inverse[i, 4] * ty + inverse[i, 8] * tz
+        wz = inverse[i, 7] * tx + inverse[i, 8] * ty + inverse[i, 5] * tz
+        for e in range(first, end):
+            q = np.uint64(place[e])
+            p = (q >> ONE) + SIDE * (ONE + (q & ONE))
+            x, y, z = arm[e, 0], arm[e, 1], arm[e, 2]
+            b[p] = vx + (wy * z - wz * y)
+            b[p + WIDE] = vy + (wz * x - wx * z)
+            b[p + HALF] = vz + (wx * y - wy * x)
+
+
+@formula
+def _relative(b, i, v, j):
+    """N x of one lane: the velocity of B's end against A's, and what the compliance adds."""
+    vx, vy, vz = v[j + BX] - v[j + AX], v[j + BY] - v[j + AY], v[j + BZ] - v[j + AZ]
+    n0 = b[i + F0] * vx + b[i + F1] * vy + b[i + F2] * vz + b[i + EN] * b[i + X0]
+    n1 = b[i + F3] * vx + b[i + F4] * vy + b[i + F5] * vz + b[i + ET] * b[i + X1]
+    n2 = b[i + F6] * vx + b[i + F7] * vy + b[i + F8] * vz + b[i + ET] * b[i + X2]
+    return n0, n1, n2
+
+
+@blockwise(LANE_CONTACTS, "lanes.count")
+def contact_lanes(block, lanes, scalars):
+    """`nesterov_pass` on lanes, ended by the new world impulses. Per block: the sums d.d, d.h, g.d."""
+    b, ends, partial = lanes.block, lanes.ends, lanes.partial
+    number = b.dtype.type  # literals would make doubles of everything
+    zero, one, tiny = number(0.0), number(1.0), number(1e-30)
+    beta, t, blend = number(scalars[1]), number(1.0 / scalars[0]), number(scalars[2])
+    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (LANE_CONTACTS // LANES))
+    for k in range(3 * LANES):
+        partial[block, k] = zero
+    for j in range(block * (LANE_CONTACTS // LANES), last):
+        base, other = np.uint64(j) * SIZE, np.uint64(j) * ENDS
+        for lane in range(LANES):
+            i, e = base + np.uint64(lane), other + np.uint64(lane)
+            mu, s = b[i + MU], b[i + S0]
+            x0, x1, x2, d0, d1, d2 = b[i + X0], b[i + X1], b[i + X2], b[i + D0], b[i + D1], b[i + D2]
+            n0, n1, n2 = _relative(b, i, ends, e)
+            g0, g1, g2 = n0 + b[i + R0], n1 + b[i + R1], n2 + b[i + R2]
+            s += blend * (mu * math.sqrt(g1 * g1 + g2 * g2) - s)
+            g0 += s
+            h0, h1, h2 = n0 - b[i + O0], n1 - b[i + O1], n2 - b[i + O2]
+            y0 = x0 + beta * d0 - t * (g0 + beta * h0)
+            y1 = x1 + beta * d1 - t * (g1 + beta * h1)
+            y2 = x2 + beta * d2 - t * (g2 + beta * h2)
+            # The cone alone of `kernels.cones.project`.
+            side = math.sqrt(y1 * y1 + y2 * y2)
+            outside = max(zero, side - mu * y0)
+            z0 = max(zero, y0 + mu * outside / (one + mu * mu))
+            part = min(one, mu * z0 / max(side, tiny))
+            z1, z2 = part * y1, part * y2
+            b[i + S0], b[i + O0], b[i + O1], b[i + O2] = s, n0, n1, n2
+            b[i + X0], b[i + X1], b[i + X2] = z0, z1, z2
+            b[i + D0], b[i + D1], b[i + D2] = z0 - x0, z1 - x1, z2 - x2
+            ends[e + PX] = b[i + F0] * z0 + b[i + F3] * z1 + b[i + F6] * z2
+            ends[e + PY] = b[i + F1] * z0 + b[i + F4] * z1 + b[i + F7] * z2
+            ends[e + PZ] = b[i + F2] * z0 + b[i + F5] * z1 + b[i + F8] * z2
+            b[i + DD] = d0 * d0 + d1 * d1 + d2 * d2
+            b[i + DH] = d0 * h0 + d1 * h1 + d2 * h2
+            b[i + GD] = d0 * g0 + d1 * g1 + d2 * g2
+        for k in range(3 * LANES):
+            partial[block, k] += b[base + DD + np.uint64(k)]
+    for k in range(3):
+        half = LANES // 2
+        while half > 0:
+            for lane in range(half):
+                partial[block, k * LANES + lane] += partial[block, k * LANES + lane + half]
+            half //= 2
+
+
+@loop
+def sum_lanes(lanes):
+    """Sums of d.d, d.h and g.d over the blocks, in order, in double precision."""
+    dd, dh, gd = 0.0, 0.0, 0.0
+    for block in range((lanes.count + LANE_CONTACTS - 1) // LANE_CONTACTS):
+        dd += lanes.partial[block, 0]
+        dh += lanes.partial[block, LANES]
+        gd += lanes.partial[block, 2 * LANES]
+    return dd, dh, gd
+
+
+@blockwise(LANE_CONTACTS, "lanes.count")
+def unpack_lanes(block, lanes, x):
+    """The impulses of all contacts (3, cap)."""
+    for c in range(block * LANE_CONTACTS, min(lanes.count, (block + 1) * LANE_CONTACTS)):
+        i = _place(c)
+        x[0, c], x[1, c], x[2, c] = lanes.block[i + X0], lanes.block[i + X1], lanes.block[i + X2]
+
+
+@blockwise(LANE_CONTACTS, "lanes.count")
+def measure_lanes(block, lanes, coulomb, speed):
+    """Per block, into `lanes.sums`: the squares of the natural map, r^, g^, u^ and the largest local error."""
+    b, ends, sums = lanes.block, lanes.ends, lanes.sums
+    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (LANE_CONTACTS // LANES))
+    for k in range(5 * LANES):
+        sums[block, k] = 0.0
+    for j in range(block * (LANE_CONTACTS // LANES), last):
+        base, other = np.uint64(j) * SIZE, np.uint64(j) * ENDS
+        for lane in range(LANES):
+            i, e = base + np.uint64(lane), other + np.uint64(lane)
+            w, m = float(b[i + W0]), float(b[i + FR])
+            sn, st = w * b[i + SN], w * b[i + ST]
+            fn, ft = 1.0 / sn, 1.0 / st
+            n0, n1, n2 = _relative(b, i, ends, e)
+            gn, gu, gw = sn * b[i + X0], st * b[i + X1], st * b[i + X2]
+            rn, ru, rw = fn * b[i + R0], ft * b[i + R1], ft * b[i + R2]
+            un, ut, uw = fn * n0 + rn, ft * n1 + ru, ft * n2 + rw
+            a = un + (coulomb_shift(ut, uw, m) if coulomb else 0.0)
+            one = natural_map(gn, gu, gw, a, ut, uw, m)
+            r2, u2 = rn * rn + ru * ru + rw * rw, un * un + ut * ut + uw * uw
+            b[i + M0], b[i + M1] = one, r2
+            b[i + M2], b[i + M3] = gn * gn + gu * gu + gw * gw, u2
+            b[i + M4] = local_error(one, r2, u2, w, speed)
+        for k in range(4 * LANES):
+            sums[block, k] += b[base + M0 + np.uint64(k)]
+        for k in range(LANES):
+            sums[block, 4 * LANES + k] = max(sums[block, 4 * LANES + k], float(b[base + M4 + np.uint64(k)]))
+
+
+@blockwise(LANE_CONTACTS, "lanes.count")
+def tangent_lanes(block, lanes, coulomb):
+    """Per block, into `lanes.sums`: the squared residual of Eq. 25 for a vanishing step."""
+    b, ends, sums = lanes.block, lanes.ends, lanes.sums
+    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (LANE_CONTACTS // LANES))
+    for k in range(LANES):
+        sums[block, k] = 0.0
+    for j in range(block * (LANE_CONTACTS // LANES), last):
+        base, other = np.uint64(j) * SIZE, np.uint64(j) * ENDS
+        for lane in range(LANES):
+            i, e = base + np.uint64(lane), other + np.uint64(lane)
+            sn, st, m = float(b[i + SN]), float(b[i + ST]), float(b[i + FR])
+            n0, n1, n2 = _relative(b, i, ends, e)
+            un, ut, uw = (n0 + b[i + R0]) / sn, (n1 + b[i + R1]) / st, (n2 + b[i + R2]) / st
+            a = un + (coulomb_shift(ut, uw, m) if coulomb else 0.0)
+            b[i + M0] = tangent_residual(sn * b[i + X0], st * b[i + X1], st * b[i + X2], a, ut, uw, m)
+        for k in range(LANES):
+            sums[block, k] += b[base + M0 + np.uint64(k)]
+
+
+@loop
+def lane_value(kind, lanes, gauge):
+    """The stopping value of the impulses in the lanes, of which `RESIDUAL_EQ25` is that of a vanishing step."""
+    blocks = (lanes.count + LANE_CONTACTS - 1) // LANE_CONTACTS
+    if kind == RESIDUAL_EQ25:
+        tangent_lanes(lanes, gauge.coulomb)
+        total = 0.0
+        for block in range(blocks):
+            for lane in range(LANES):
+                total += lanes.sums[block, lane]
+        return math.sqrt(total) / (3 * lanes.count)
+    measure_lanes(lanes, gauge.coulomb, gauge.speed)
+    nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
+    for block in range(blocks):
+        for lane in range(LANES):
+            nat += lanes.sums[block, lane]
+            rr += lanes.sums[block, LANES + lane]
+            gg += lanes.sums[block, 2 * LANES + lane]
+            uu += lanes.sums[block, 3 * LANES + lane]
+            local = max(local, lanes.sums[block, 4 * LANES + lane])
+    return natural_value(kind, nat, rr, gg, uu, local)
