@@ -18,6 +18,7 @@ if started_as_command():
     warnings.formatwarning = warning_line  # the kernel cache may have something to say
 
 from . import errors, solvers
+from .described import describe_fields
 from .enums import BodyKind, Integrator, JointKind, Law, MotorMode, Scaling, Status, Stop
 from .errors import TumbleError, TumbleWarning
 from .observe.trajectory import Trajectory
@@ -58,6 +59,12 @@ from .solve.polyhedral_qp import SolverPolyhedralQP
 from .solve.semismooth_newton import SolverSemismoothNewton
 from .solve.unique_forces import UniqueForces, unique_impulses
 from .version import __version__
+
+for _kind in (
+    BoxRegion, DiscRegion, Material, Oscillation, RunResult, Save, StepOptions, StepReport, SurfaceVelocity, UniqueForces,
+    *solvers.SOLVERS.values(),
+):  # fmt: skip
+    describe_fields(_kind)
 
 __all__ = [
     "Box",

@@ -29,6 +29,7 @@ from .info import info
 from .plot import plot
 from .render import render
 from .run import run
+from .schema import schema
 from .solve import solve
 from .sweep import sweep
 from .video import video
@@ -40,7 +41,7 @@ USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ 
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 # As the help lists them
-for command in (demo, run, check, sweep, view, render, video, plot, info, export, solve, experiment, bench):
+for command in (demo, run, check, schema, sweep, view, render, video, plot, info, export, solve, experiment, bench):
     app.command()(command)
 app.add_typer(examples)
 
