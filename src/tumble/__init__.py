@@ -61,8 +61,8 @@ from .solve.unique_forces import UniqueForces, unique_impulses
 from .version import __version__
 
 for _kind in (
-    BoxRegion, DiscRegion, Material, Oscillation, RunResult, Save, StepOptions, StepReport, SurfaceVelocity, UniqueForces,
-    *solvers.SOLVERS.values(),
+    BoxRegion, DiscRegion, Material, Oscillation, RunResult, Save, StepOptions, StepReport, SurfaceVelocity,
+    UniqueForces, *solvers.SOLVERS.values(),
 ):  # fmt: skip
     describe_fields(_kind)
 

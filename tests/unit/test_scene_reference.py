@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -23,18 +24,7 @@ def test_the_page_is_up_to_date():
 
 
 def test_every_key_has_words():
-    silent = {
-        "name",
-        "kind",
-        "type",
-        "Emitter",
-        "length",
-        "damping",
-        "stiffness",
-        "precision",
-        "max_iterations",
-        "period",
-    }
+    silent = {"name", "kind", "type", "precision", "max_iterations", "length", "radius"}
     tables = list(sections())
     assert len(tables) >= 45 and len({name for _, name, _ in tables}) == len(tables)
     for _, name, model in tables:
@@ -46,7 +36,7 @@ def test_every_key_has_words():
 def test_fields_are_described_where_they_are():
     for kind in (Material, StepOptions, Save):
         told = field_docs(kind)
-        assert set(told) == {f for f in kind.__dataclass_fields__}, kind
+        assert set(told) == {f.name for f in fields(kind)}, kind
     assert field_docs(StepOptions)["dt"] == "Time step h [s]."
 
 
@@ -54,8 +44,8 @@ def test_help_shows_every_field():
     import tumble as tb
 
     for kind in (tb.Material, tb.StepOptions, tb.Save, tb.SolverAPGD, tb.RunResult, tb.StepReport, tb.Oscillation):
-        for name in kind.__dataclass_fields__:
-            assert f"    {name}: " in kind.__doc__, (kind, name)
+        for f in fields(kind):
+            assert f"    {f.name}: " in kind.__doc__, (kind, f.name)
     assert "Time step h [s]." in tb.StepOptions.__doc__ and "= 0.5" in tb.Material.__doc__
     assert tb.Material.__doc__.count("Fields:") == 1 and callable(describe_fields)
 
@@ -86,9 +76,8 @@ def test_the_json_schema_refuses_mistakes():
 def test_the_command(capsys):
     assert main(["schema"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["properties"]["gravity"] and found["$defs"]["Body"]["properties"]["mass"]["description"].endswith(
-        "(> 0)"
-    )
+    mass = found["$defs"]["Body"]["properties"]["mass"]
+    assert found["properties"]["gravity"] and mass["description"].endswith("(> 0)")
     assert found["$defs"]["Material"]["properties"]["friction"]["default"] == 0.5
     assert main(["schema", "--markdown"]) == 0
     assert capsys.readouterr().out == reference()
