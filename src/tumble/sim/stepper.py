@@ -26,7 +26,7 @@ from ..solve.unique_forces import unique_solution
 from .books import Books
 from .mechanism import Reaction, hold_joints, react
 from .moreau import correct_positions, enter_middle, hold_in_velocity
-from .prediction import at_start, predict, prescribe_motion
+from .prediction import at_start, drop_normal_surface, predict, prescribe_motion
 from .report import Solved, StepReport, step_report
 from .stuck import leave_overlaps, limit_impulses
 from .workspace import Workspace
@@ -173,6 +173,8 @@ def _assemble(state: State, begun: _Begun, scheme: _Scheme, work: Workspace) -> 
     )
     if scheme.moreau:
         hold_in_velocity(contacts, problem, work.free, h)
+    if work.surface is not None:
+        drop_normal_surface(contacts, problem, begun.kick.position, work.surface)
     remembered = work.rows.recall(contacts, state.memory)
     work.laws.change(contacts, problem, work.rows.before, work.free, h, remembered)
     guess, warm = _first_guess(problem, state, scheme.options, work)
