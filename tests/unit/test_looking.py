@@ -247,3 +247,32 @@ def test_an_interrupt_leaves_a_video_of_what_was_drawn(run, tmp_path):
     assert child.returncode == 130 and str(out) in said, said
     assert 1 <= len(frames_of(out)[1]) <= 16
     assert os.listdir(tmp_path) == ["a.mp4"]
+
+
+def test_a_file_whose_materials_or_joints_point_nowhere_is_damaged(run, tmp_path):
+    import h5py
+
+    for name, wrong in (
+        ("shape_material", 9),
+        ("joint_body", np.zeros((3, 2), np.int32)),
+        ("joint_place", np.zeros((1, 2, 3))),
+    ):
+        broken = tmp_path / f"{name}.h5"
+        broken.write_bytes(run.read_bytes())
+        with h5py.File(broken, "r+") as file:
+            if np.ndim(wrong):
+                del file[f"model/{name}"]
+                file[f"model/{name}"] = wrong
+            else:
+                file[f"model/{name}"][0] = wrong
+        with pytest.raises(FileError, match=name):
+            tb.Trajectory(broken)
+    old = tmp_path / "old.h5"
+    old.write_bytes(run.read_bytes())
+    with h5py.File(old, "r+") as file:
+        for name in ("shape_material", "joint_body", "joint_place"):
+            del file[f"model/{name}"]
+    with tb.Trajectory(old) as trajectory:
+        trajectory.render(**SMALL)
+        with pytest.raises(FileError, match="older version"):
+            trajectory.render(color="material", **SMALL)
