@@ -13,20 +13,11 @@ from .hulls import ConvexHull
 from .meshes import Mesh
 from .rounded import Rounded
 from .shape import Shape
-from .shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Sphere
+from .shapes import PLAIN
 
 __all__ = ["ShapeReader", "either"]
 
-PLAIN: dict[str, Any] = {
-    "sphere": Sphere,
-    "box": Box,
-    "half_space": HalfSpace,
-    "capsule": Capsule,
-    "cylinder": Cylinder,
-    "cone": Cone,
-    "ellipsoid": Ellipsoid,
-    "hull": ConvexHull,
-}
+TYPES: dict[str, Any] = {**{shape.key: shape for shape in PLAIN}, "hull": ConvexHull}
 """Types whose keys are the fields of a class."""
 PLACE = ("position", "orientation", "rotation", "material")
 """Keys that say where a shape is, not what it is."""
@@ -49,8 +40,8 @@ class ShapeReader:
         return self.made[key]
 
     def _make(self, *, type: str, rounding: float | None = None, **own: Any) -> Shape:
-        if type in PLAIN:
-            kind = PLAIN[type]
+        if type in TYPES:
+            kind = TYPES[type]
             made = kind(**{f.name: own[f.name] for f in fields(kind) if f.name in own})
         else:
             made = {"mesh": self._mesh, "height_field": self._height_field}[type](**own)

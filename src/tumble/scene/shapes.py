@@ -54,6 +54,7 @@ class Sphere(_Symmetric):
         object.__setattr__(self, "radius", positive_length("Sphere.radius", self.radius))
 
     kind = ShapeKind.SPHERE
+    key = "sphere"
 
     @property
     def half(self) -> np.ndarray:
@@ -91,6 +92,7 @@ class Capsule(_Symmetric):
         object.__setattr__(self, "length", positive_length("Capsule.length", self.length, "Use a Sphere for length 0."))
 
     kind = ShapeKind.CAPSULE
+    key = "capsule"
 
     @property
     def half(self) -> np.ndarray:
@@ -127,6 +129,8 @@ class Box(_Symmetric):
         object.__setattr__(self, "size", three_lengths("Box.size", self.size))
 
     kind = ShapeKind.BOX
+    key = "box"
+    roundable = True
 
     @property
     def half(self) -> np.ndarray:
@@ -150,8 +154,17 @@ class Box(_Symmetric):
         return 0.5 * norm(*self.size)
 
 
+class Revolved(_Symmetric):
+    """A solid that is turned about z, with straight sides, of |z| <= parameters[2]."""
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Radii (k,) of the lower and upper ends of solids with these parameters (k, 4)."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Cylinder(_Symmetric):
+class Cylinder(Revolved):
     """A solid cylinder along z with radius and height [m], centred on its frame."""
 
     radius: float
@@ -162,6 +175,12 @@ class Cylinder(_Symmetric):
         object.__setattr__(self, "height", positive_length("Cylinder.height", self.height))
 
     kind = ShapeKind.CYLINDER
+    key = "cylinder"
+    roundable = True
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return parameters[:, 0], parameters[:, 0]
 
     @property
     def half(self) -> np.ndarray:
@@ -186,7 +205,7 @@ class Cylinder(_Symmetric):
 
 
 @dataclass(frozen=True)
-class Cone(_Symmetric):
+class Cone(Revolved):
     """A solid cone along z: base disc of the given radius [m] at z = -height/2, apex at z = +height/2."""
 
     radius: float
@@ -197,6 +216,12 @@ class Cone(_Symmetric):
         object.__setattr__(self, "height", positive_length("Cone.height", self.height))
 
     kind = ShapeKind.CONE
+    key = "cone"
+    roundable = True
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return parameters[:, 0], np.zeros(len(parameters))
 
     @property
     def half(self) -> np.ndarray:
@@ -234,6 +259,8 @@ class Ellipsoid(_Symmetric):
         object.__setattr__(self, "semi_axes", three_lengths("Ellipsoid.semi_axes", self.semi_axes))
 
     kind = ShapeKind.ELLIPSOID
+    key = "ellipsoid"
+    roundable = True
 
     @property
     def half(self) -> np.ndarray:
@@ -269,6 +296,7 @@ class HalfSpace(Shape):
         checks.number("HalfSpace.offset", self.offset, unit="m", error=SceneError)
 
     kind = ShapeKind.HALF_SPACE
+    key = "half_space"
     volume = math.inf
     bound = math.inf
     smallest = math.inf
@@ -288,6 +316,11 @@ class HalfSpace(Shape):
                     "Use add_static or add_kinematic, or a Box.",
                 )
             )
+
+
+PLAIN: tuple[type[Shape], ...] = (Sphere, Box, HalfSpace, Capsule, Cylinder, Cone, Ellipsoid)
+"""Shapes whose keys in a scene file are the fields of their class."""
+REVOLVED: dict[ShapeKind, type[Revolved]] = {shape.kind: shape for shape in PLAIN if issubclass(shape, Revolved)}
 
 
 def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
