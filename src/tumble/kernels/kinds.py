@@ -8,10 +8,7 @@ from ..enums import BodyKind, ShapeKind, ShapeTrait
 from .jit import merged_formula
 
 STATIC, KINEMATIC, DYNAMIC = (int(kind) for kind in BodyKind)
-SPHERE, CAPSULE, BOX = int(ShapeKind.SPHERE), int(ShapeKind.CAPSULE), int(ShapeKind.BOX)
-CYLINDER, CONE, ELLIPSOID = int(ShapeKind.CYLINDER), int(ShapeKind.CONE), int(ShapeKind.ELLIPSOID)
-HULL, TRIANGLE, MESH = int(ShapeKind.HULL), int(ShapeKind.TRIANGLE), int(ShapeKind.MESH)
-HEIGHT_FIELD, HALF_SPACE = int(ShapeKind.HEIGHT_FIELD), int(ShapeKind.HALF_SPACE)
+globals().update((kind.name, int(kind)) for kind in ShapeKind)  # SPHERE, BOX and so on
 
 
 def _bits(trait: ShapeTrait) -> int:
