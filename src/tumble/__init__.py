@@ -36,7 +36,7 @@ from .scene.model import Model, State
 from .scene.motion import Oscillation
 from .scene.regions import BoxRegion, DiscRegion
 from .scene.rounded import Rounded
-from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
+from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Frustum, HalfSpace, Placed, Sphere, open_box
 from .sim.query import distance
 from .sim.report import StepReport
 from .sim.run import RunResult
@@ -68,6 +68,7 @@ __all__ = [
     "Cylinder",
     "DiscRegion",
     "Ellipsoid",
+    "Frustum",
     "HalfSpace",
     "HeightField",
     "Integrator",

@@ -84,6 +84,7 @@ class ShapeKind(IntEnum):
     MESH = 8, _T.SURFACE | _T.FLAT
     HEIGHT_FIELD = 9, _T.SURFACE
     HALF_SPACE = 10
+    FRUSTUM = 11, _T.CONVEX | _T.CLOSED | _T.CURVED | _T.REVOLVED | _T.FLAT
 
     @property
     def rank(self) -> int:

@@ -1,6 +1,7 @@
 """Convex cores that are turned about z and have straight sides: everything that depends on which of them it is.
 
-Cylinder: radius s[0], |z| <= s[2]; cone: base radius s[0] at z = -s[2], apex at z = s[2].
+Cylinder: radius s[0], |z| <= s[2]; cone: base radius s[0] at z = -s[2], apex at z = s[2]; frustum: radius s[0] at
+z = -s[2], s[1] at z = s[2].
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 
 from .jit import formula, merged_formula
-from .kinds import CONE, CYLINDER
+from .kinds import CONE, CYLINDER, FRUSTUM
 
 EIGHTH = 0.7071067811865476
 
@@ -16,6 +17,8 @@ EIGHTH = 0.7071067811865476
 @merged_formula
 def top_radius(kind, s):
     """Radius at the upper end; at the lower one it is s[0]."""
+    if kind == FRUSTUM:
+        return s[1]
     return s[0] if kind == CYLINDER else 0.0
 
 
@@ -25,6 +28,8 @@ def points_up(kind, s, d):
     if kind == CYLINDER:
         return d[2] >= 0.0
     radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
+    if kind == FRUSTUM:
+        return s[1] * radial + s[2] * d[2] >= s[0] * radial - s[2] * d[2]
     return s[2] * d[2] >= s[0] * radial - s[2] * d[2]
 
 
@@ -47,9 +52,12 @@ def revolved_normal(kind, s, d):
         if abs(d[2]) >= radial:
             return (0.0, 0.0, 1.0 if d[2] >= 0.0 else -1.0)
         return (d[0] / radial, d[1] / radial, 0.0)
-    slant = math.sqrt(s[0] * s[0] + 4.0 * s[2] * s[2])
-    across, up = 2.0 * s[2] / slant, s[0] / slant
+    taper = s[0] - top_radius(kind, s)
+    slant = math.sqrt(taper * taper + 4.0 * s[2] * s[2])
+    across, up = 2.0 * s[2] / slant, taper / slant
     side = across * radial + up * d[2]
+    if kind == FRUSTUM and (radial == 0.0 or abs(d[2]) > side):
+        return (0.0, 0.0, 1.0 if d[2] >= 0.0 else -1.0)
     if radial == 0.0 or -d[2] > side:
         return (0.0, 0.0, -1.0)
     return (across * d[0] / radial, across * d[1] / radial, up)
@@ -88,6 +96,9 @@ def faces_cap(kind, s, d, radial):
     """Whether a cap, not the side, looks along the unit vector d."""
     if kind == CYLINDER:
         return abs(d[2]) >= radial
+    if kind == FRUSTUM:
+        taper = s[0] - s[1]
+        return abs(d[2]) * math.sqrt(taper * taper + 4.0 * s[2] * s[2]) > 2.0 * s[2] * radial + taper * d[2]
     return -d[2] * math.sqrt(s[0] * s[0] + 4.0 * s[2] * s[2]) > 2.0 * s[2] * radial + s[0] * d[2]
 
 
@@ -117,11 +128,39 @@ def put_revolved_face(kind, s, scratch, d, at):
 
 
 @formula
+def _point_frustum(rho, z, low, high, h):
+    """Gap, and the normal in the half-plane (rho, z), of a frustum with end radii low and high."""
+    slant = math.sqrt((low - high) * (low - high) + 4.0 * h * h)
+    across, up = 2.0 * h / slant, (low - high) / slant  # outward normal of the side
+    height = across * (rho - low) + up * (z + h)  # over the side
+    if height <= 0.0 and abs(z) <= h:
+        if -height <= h - abs(z):
+            return height, -across, -up
+        return abs(z) - h, 0.0, -1.0 if z >= 0.0 else 1.0
+    t = (up * (low - rho) + across * (z + h)) / slant  # along the side from the lower rim (0) to the upper one (1)
+    if z > h and rho <= high:
+        dr, dz = 0.0, h - z
+    elif z < -h and rho <= low:
+        dr, dz = 0.0, -h - z
+    elif t >= 1.0:
+        dr, dz = high - rho, h - z
+    elif t <= 0.0:
+        dr, dz = low - rho, -h - z
+    else:
+        dr, dz = -height * across, -height * up
+    distance = math.sqrt(dr * dr + dz * dz)
+    return distance, dr / distance, dz / distance
+
+
+@formula
 def point_revolved(c, kind, s):
     """Gap and normal from a point (negative inside): the nearest point in the half-plane through the axis."""
     rho = math.sqrt(c[0] * c[0] + c[1] * c[1])
     x, y = (c[0] / rho, c[1] / rho) if rho > 0.0 else (1.0, 0.0)
     z, top, h = c[2], s[0], s[2]
+    if kind == FRUSTUM:
+        gap, dr, dz = _point_frustum(rho, z, s[0], s[1], h)
+        return gap, (dr * x, dr * y, dz)
     if kind == CYLINDER:
         if rho > top or abs(z) > h:
             dr, dz = min(rho, top) - rho, min(max(z, -h), h) - z

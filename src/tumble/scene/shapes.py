@@ -19,6 +19,7 @@ __all__ = [
     "Cone",
     "Cylinder",
     "Ellipsoid",
+    "Frustum",
     "HalfSpace",
     "Placed",
     "Shape",
@@ -250,6 +251,63 @@ class Cone(Revolved):
 
 
 @dataclass(frozen=True)
+class Frustum(Revolved):
+    """A solid truncated cone along z: discs of bottom_radius [m] at z = -height/2 and top_radius at z = +height/2."""
+
+    bottom_radius: float
+    top_radius: float
+    height: float
+
+    def __post_init__(self) -> None:
+        for name in ("bottom_radius", "top_radius", "height"):
+            remedy = "" if name == "height" else "Use a Cone for an end without area."
+            object.__setattr__(self, name, positive_length(f"Frustum.{name}", getattr(self, name), remedy))
+
+    kind = ShapeKind.FRUSTUM
+    key = "frustum"
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return parameters[:, 0], parameters[:, 1]
+
+    @property
+    def half(self) -> np.ndarray:
+        widest = max(self.bottom_radius, self.top_radius)
+        return np.array([widest, widest, self.height / 2])
+
+    @property
+    def volume(self) -> float:
+        a, b = self.bottom_radius, self.top_radius
+        return math.pi * self.height * (a * a + a * b + b * b) / 3
+
+    @property
+    def center(self) -> np.ndarray:
+        return np.array([0.0, 0.0, self._middle - self.height / 2])
+
+    @property
+    def _middle(self) -> float:
+        """Height of the centroid over the bottom [m]."""
+        a, b = self.bottom_radius, self.top_radius
+        return self.height * (a * a + 2 * a * b + 3 * b * b) / (4 * (a * a + a * b + b * b))
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        a, b, h = self.bottom_radius, self.top_radius, self.height
+        square = a * a + a * b + b * b
+        disc = 0.15 * (a**4 + a**3 * b + a * a * b * b + a * b**3 + b**4) / square  # of the discs about a diameter
+        across = disc + h * h * (a * a + 3 * a * b + 6 * b * b) / (10 * square) - self._middle**2
+        return np.diag([across, across, 2 * disc])
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array([self.bottom_radius, self.top_radius, self.height / 2, 0.0])
+
+    @property
+    def bound(self) -> float:
+        return norm(max(self.bottom_radius, self.top_radius), self.height / 2)
+
+
+@dataclass(frozen=True)
 class Ellipsoid(_Symmetric):
     """A solid ellipsoid with semi_axes = (a, b, c) [m] along x, y and z, centred on its frame."""
 
@@ -318,7 +376,7 @@ class HalfSpace(Shape):
             )
 
 
-PLAIN: tuple[type[Shape], ...] = (Sphere, Box, HalfSpace, Capsule, Cylinder, Cone, Ellipsoid)
+PLAIN: tuple[type[Shape], ...] = (Sphere, Box, HalfSpace, Capsule, Cylinder, Cone, Ellipsoid, Frustum)
 """Shapes whose keys in a scene file are the fields of their class."""
 REVOLVED: dict[ShapeKind, type[Revolved]] = {shape.kind: shape for shape in PLAIN if issubclass(shape, Revolved)}
 
