@@ -44,6 +44,7 @@ class PairSearch:
             model.shape_smallest,
             np.zeros((m, 3)),
             np.zeros((m, 9)),
+            model.shape_rank,
         )
         self.box = np.zeros((m, 6))
         self._local = LocalArrays(model.shape_position, model.shape_orientation)

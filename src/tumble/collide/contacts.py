@@ -12,7 +12,7 @@ __all__ = ["Contacts"]
 class Contacts:
     """Buffers with room to grow; the first `count` columns are in use.
 
-    The normal points from body a to body b, a < b. A contact's key is (uid a, uid b, feature).
+    The normal points from body a to body b, uid a < uid b. A contact's key is (uid a, uid b, feature).
     """
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind, ShapeTrait
+from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads
 from ..scene.model import Model
 from .broadphase import PairSearch
@@ -56,10 +57,13 @@ class ContactSearch:
         self._blocks = blocks
         self._has_balls, self._has_convex, self._has_surfaces = _families(model)
         self._pools = pools_of(model.geometry)
-        self._located = LocatedArrays(model.shape_body, model.shape_local)
+        self._located = LocatedArrays(model.shape_rank, model.shape_local)
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
-        self._sides = SideArrays(model.shape_body, model.shape_material, model.shape_smallest, model.friction)
+        self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
+        self._by_rank = np.argsort(model.body_uid).astype(np.int32)
+        in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
+        self._place = None if in_order else backend.over_contacts(placed)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
@@ -96,6 +100,8 @@ class ContactSearch:
         if total > 0:
             b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
             b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
+        if self._place is not None:  # so far bodies were numbered by uid
+            self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 
     @property
     def nbytes(self) -> int:

@@ -27,6 +27,6 @@ def among(kinds, kind):
 
 
 @merged_formula
-def rank(kind):
+def turn_of(kind):
     """`ShapeKind.rank`"""
     return np.int64(kind) if among(CONVEX, kind) else np.int64(kind) + 64

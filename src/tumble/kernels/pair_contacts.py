@@ -9,7 +9,7 @@ import numpy as np
 from .convex import Convex, Pair, Pose, shifted
 from .distance import sphere_sphere
 from .jit import formula, merged_formula
-from .kinds import CONVEX, DYNAMIC, HALF_SPACE, SPHERE, among, rank
+from .kinds import CONVEX, DYNAMIC, HALF_SPACE, SPHERE, among, turn_of
 from .linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from .manifold import WITNESS, manifold, witness
 from .pairs import FAST_TRAVEL, Limits, ball_meeting, meeting
@@ -154,10 +154,10 @@ def ball_pair(i, j, shapes, bodies, h, margin, out, row, scratch):
 
 
 @merged_formula
-def ordered(i, j, kind, body):
-    """The two shapes of a pair in the order of their kinds, then of their bodies."""
-    first, second = rank(kind[i]), rank(kind[j])
-    if second < first or (second == first and body[j] < body[i]):
+def ordered(i, j, kind, rank):
+    """The two shapes of a pair in the order of their kinds, then of their bodies' uid."""
+    first, second = turn_of(kind[i]), turn_of(kind[j])
+    if second < first or (second == first and rank[j] < rank[i]):
         return j, i
     return i, j
 

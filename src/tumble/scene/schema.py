@@ -97,8 +97,19 @@ def schema() -> types.SimpleNamespace:
         low=float,
         high=float,
     )
+    walls = table("Walls", placed, height=(float, ...), spout=float, wall=float, thickness=float)
+    funnel = table(
+        "FunnelShape", walls, type=(Literal["funnel"], ...), top=(float, ...), bottom=(float, ...), segments=int
+    )
+    two = some(float, 2)
+    hopper = table("HopperShape", walls, type=(Literal["hopper"], ...), top=(two, ...), bottom=(two, ...))
+    drum = table(
+        "DrumShape", placed, type=(Literal["drum"], ...), radius=(float, ...), length=(float, ...), segments=int
+    )
+    lengths = dict.fromkeys(("radius", "pitch", "turns", "shaft", "thickness"), (float, ...))
+    screw = table("ScrewShape", placed, type=(Literal["screw"], ...), **lengths, segments=int)
     shape = Annotated[
-        Union[(*map(plain, PLAIN), hull, mesh, height_field)],
+        Union[(*map(plain, PLAIN), hull, mesh, height_field, funnel, hopper, drum, screw)],
         Field(discriminator="type"),
     ]
     shapes = dict(shape=shape, shapes=Annotated[list[shape], Field(min_length=1)])
