@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from .jit import formula
+from .kinds import KINEMATIC
 from .linalg import cross, dot, row3, sub, tangents
 
 
@@ -129,6 +130,35 @@ def turning_friction(c, pair, spinning, rolling, friction):
     """sigma and rho [m] of a contact that resists turning, into friction (3, cap)."""
     friction[1, c] = spinning[pair[c]]
     friction[2, c] = rolling[pair[c]]
+
+
+@formula
+def recovered_work(c, own, x, after, gap, compliance, h):
+    """What of the normal work of contact c pushed an overlap apart, and the most that could have [J]."""
+    if gap[c] < 0.0 and x[0, c] > 0.0 and not (compliance.shape[1] > 0 and compliance[0, c] > 0.0):
+        pushed = x[0, c] * min(max(after[0, c], 0.0), -gap[c] / h)
+        return max(0.0, min(own, pushed)), pushed
+    return 0.0, 0.0
+
+
+@formula
+def work_of_driven(c, b, sign, arm, work, kind, frame, arms, x, velocity):
+    """`work` and what body b of contact c puts in if its motion is prescribed [J]. sign: of the impulses on it; arm:
+    first row of its arm."""
+    if kind[b] != KINEMATIC:
+        return work
+    for row in range(3):
+        ax, ay, az = arms[arm, c], arms[1 + arm, c], arms[2 + arm, c]
+        vx = velocity[b, 0] + velocity[b, 4] * az - velocity[b, 5] * ay
+        vy = velocity[b, 1] + velocity[b, 5] * ax - velocity[b, 3] * az
+        vz = velocity[b, 2] + velocity[b, 3] * ay - velocity[b, 4] * ax
+        along = frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz
+        work -= sign * x[row, c] * along
+        if x.shape[0] == 6:  # torques about the same axes
+            vx, vy, vz = velocity[b, 3], velocity[b, 4], velocity[b, 5]
+            turn = frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz
+            work -= sign * x[3 + row, c] * turn
+    return work
 
 
 @formula

@@ -17,7 +17,7 @@ from ..problem.joints import Joints
 from ..scene.model import Model
 from ..scene.presence import Seen
 from .books import Bookkeeper
-from .flow import FlowStep
+from .flow_step import FlowStep
 from .laws import ContactLaws, cohesion_reach
 from .moreau import Middle
 
@@ -58,7 +58,7 @@ class Workspace:
         self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
-        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
+        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow, backend) if whole.flow.columns else None
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.middle: Middle | None = None
         """Scratch of Moreau's integrator, made when it is used"""
