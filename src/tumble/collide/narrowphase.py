@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ArrangedArrays, BodyArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays, pools_of
+from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind
 from ..kernels.contact_rows import placed
 from ..kernels.distance import is_ball_pair
@@ -62,7 +62,6 @@ class ContactSearch:
         self._by_rank = np.argsort(model.body_uid).astype(np.int32)
         in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
         self._place = None if in_order else backend.over_contacts(placed)
-        self._first = np.zeros(0, np.int32)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
@@ -95,15 +94,12 @@ class ContactSearch:
                 break
             self._reserve(most + most // 4 + b.MOST)
         contacts.reserve(int(total))
-        if len(self._first) < contacts.capacity:
-            self._first = np.zeros(contacts.capacity, np.int32)
-        c = contacts
-        found = SortedArrays(c.order, c.body_b, c.feature)
-        c.count = int(b.sort_contacts(raw, self._located, self._start, self._cursor, self._first, found))
-        out = ArrangedArrays(c.body_a, c.friction, c.pair, c.size, c.normal, c.point, c.gap)
-        b.arrange_contacts(c.count, c.order, raw, self._sides, out)
+        contacts.count = int(total)
+        if total > 0:
+            b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
+            b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
         if self._place is not None:  # so far bodies were numbered by uid
-            self._place(c.count, self._by_rank, c.body_a, c.body_b)
+            self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 
     @property
     def nbytes(self) -> int:
