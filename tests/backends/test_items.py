@@ -14,7 +14,7 @@ from tumble.kernels.jit import interpreted
 from tumble.scene import rotation
 from tumble.scene.flow_model import MeasuringPlane, Sink
 from tumble.sim.laws.ageing import AgeingArrays
-from tumble.sim.laws.base import TouchArrays
+from tumble.sim.laws.base import ReadArrays
 from tumble.sim.laws.cohesion import CohesionArrays
 from tumble.sim.laws.restitution import BounceArrays, MovedArrays
 from tumble.sim.laws.springs import SpringArrays
@@ -47,7 +47,7 @@ class Case:
         normal = spare(3, count, rng)
         normal[:, :count] /= np.linalg.norm(normal[:, :count], axis=0)
         size, gap = np.abs(spare(0, count, rng)), 1e-3 * spare(0, count, rng)
-        self.touch = TouchArrays(a, b, pair, size, gap, normal)
+        self.touch = ReadArrays(a, b, pair, size, gap, normal)
         self.pair, self.gap, self.size = pair[:count], gap[:count], size[:count]
         self.before, self.free = spare(3, count, rng), spare(3, count, rng)
         self.bias = spare(3, count, rng)

@@ -28,7 +28,7 @@ class SinkArrays(NamedTuple):
     outside: bool
 
 
-class PlaneArrays(NamedTuple):
+class MeasuringArrays(NamedTuple):
     """A measuring plane as `kernels.passing.crossed` reads it; vectors (3,)."""
 
     point: np.ndarray
@@ -105,12 +105,12 @@ class MeasuringPlane:
     """(3,)"""
 
     @property
-    def arrays(self) -> PlaneArrays:
+    def arrays(self) -> MeasuringArrays:
         """For the formula that asks each body."""
         u, v = (np.zeros(3), np.zeros(3)) if self.size is None else across(self.normal, self.axis)
         sides = (-1.0, -1.0) if self.size is None else (float(self.size[0]), float(self.size[1]))
         radius = -1.0 if self.radius is None else float(self.radius)
-        return PlaneArrays(np.array(self.point), np.array(self.normal), np.array(u), np.array(v), sides, radius)
+        return MeasuringArrays(np.array(self.point), np.array(self.normal), np.array(u), np.array(v), sides, radius)
 
 
 @dataclass(frozen=True, eq=False)

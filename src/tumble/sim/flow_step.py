@@ -13,7 +13,7 @@ from ..enums import BodyKind, Presence
 from ..errors import SceneError, TumbleWarning, message
 from ..kernels import passing
 from ..scene import rotation
-from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter, PlaneArrays
+from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter, MeasuringArrays
 from ..scene.model import Model, State
 from ..scene.presence import Seen
 from .room import Room
@@ -74,7 +74,7 @@ class FlowStep:
         state.flow = total
         return float(energy[0]), float(energy[1])
 
-    def _crossed(self, plane: PlaneArrays, state: State) -> tuple[float, float, float, float]:
+    def _crossed(self, plane: MeasuringArrays, state: State) -> tuple[float, float, float, float]:
         """Bodies and masses that crossed a plane in this step, forward and backward."""
         n, (forward, backward) = len(self._mass), self._flags
         self._cross(n, self._kind, state.presence, self._before, state.position, plane, forward, backward)
