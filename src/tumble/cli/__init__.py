@@ -22,12 +22,14 @@ from .arguments import BAD_INPUT, NOT_CONVERGED
 from .bench import bench
 from .check import check
 from .demo import demo
+from .examples import examples
 from .experiment import experiment
 from .export import export
 from .info import info
 from .plot import plot
 from .render import render
 from .run import run
+from .schema import schema
 from .solve import solve
 from .sweep import sweep
 from .video import video
@@ -39,8 +41,9 @@ USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ 
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 # As the help lists them
-for command in (demo, run, check, sweep, view, render, video, plot, info, export, solve, experiment, bench):
+for command in (demo, run, check, schema, sweep, view, render, video, plot, info, export, solve, experiment, bench):
     app.command()(command)
+app.add_typer(examples)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

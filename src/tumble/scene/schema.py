@@ -95,8 +95,20 @@ def schema() -> types.SimpleNamespace:
         low=float,
         high=float,
     )
+    walls = table("Walls", placed, height=(float, ...), spout=float, wall=float, thickness=float)
+    funnel = table(
+        "FunnelShape", walls, type=(Literal["funnel"], ...), top=(float, ...), bottom=(float, ...), segments=int
+    )
+    two = some(float, 2)
+    hopper = table("HopperShape", walls, type=(Literal["hopper"], ...), top=(two, ...), bottom=(two, ...))
+    drum = table(
+        "DrumShape", placed, type=(Literal["drum"], ...), radius=(float, ...), length=(float, ...), segments=int
+    )
+    lengths = dict.fromkeys(("radius", "pitch", "turns", "shaft", "thickness"), (float, ...))
+    screw = table("ScrewShape", placed, type=(Literal["screw"], ...), **lengths, segments=int)
+    solid = sphere | box | half_space | capsule | cylinder | cone | ellipsoid | hull | mesh | height_field
     shape = Annotated[
-        sphere | box | half_space | capsule | cylinder | cone | ellipsoid | hull | mesh | height_field,
+        solid | funnel | hopper | drum | screw,
         Field(discriminator="type"),
     ]
     shapes = dict(shape=shape, shapes=Annotated[list[shape], Field(min_length=1)])

@@ -15,6 +15,7 @@ from ..kernels import motion
 from ..problem.assemble import Rows
 from ..problem.joints import Joints
 from ..scene.model import Model
+from ..scene.motion import Conveyor
 from ..scene.presence import Seen
 from .books import Bookkeeper
 from .flow_step import FlowStep
@@ -59,6 +60,9 @@ class Workspace:
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
         self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow, backend) if whole.flow.columns else None
+        conveys = any(isinstance(motion, Conveyor) for motion in model.motions.values())
+        self.surface: np.ndarray | None = np.zeros((n, 6)) if conveys else None
+        """Surface velocities of bodies, at their centres and in world axes; None where no surface runs"""
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.middle: Middle | None = None
         """Scratch of Moreau's integrator, made when it is used"""
