@@ -18,6 +18,7 @@ from tumble.sim.laws.base import ReadArrays
 from tumble.sim.laws.cohesion import CohesionArrays
 from tumble.sim.laws.restitution import BounceArrays, MovedArrays
 from tumble.sim.laws.springs import SpringArrays
+from tumble.sim.prediction import SurfaceTouch
 
 from .cover import covers
 from .data import BODIES, COUNTS, SPARE, assert_close, bodies, frozen, pairs_of_bodies, spare
@@ -306,6 +307,26 @@ def placed(rng, n):
     case, place = Case(rng, n), rng.permutation(BODIES).astype(np.int32)
     a, b = case.touch.body_a, case.touch.body_b
     return (place, a, b), {1: place[a[:n]], 2: place[b[:n]]}
+
+
+@twin("immovable_bias")
+def immovable_bias(rng, n):
+    case, alone, diagonal = Case(rng, n), np.abs(spare(0, n, rng)), np.abs(spare(6, n, rng))
+    diagonal[0, : n // 3] *= 1e-12
+    wanted = case.bias[:, :n].copy()
+    wanted[0] = np.where(diagonal[0, :n] <= 1e-9 * alone[:n], np.maximum(wanted[0], 0.02), wanted[0])
+    return (alone, diagonal, 1e-9, 0.02, case.bias), {4: wanted}
+
+
+@twin("surface_bias")
+def surface_bias(rng, n):
+    """Bias less the normal speed of surfaces that run, b against a."""
+    case, point, center, surface = Case(rng, n), spare(3, n, rng), *(rng.normal(size=(BODIES, k)) for k in (3, 6))
+    t, wanted = case.touch, case.bias[:, :n].copy()
+    for side, sign in ((t.body_a[:n], 1.0), (t.body_b[:n], -1.0)):
+        speed = surface[side, :3] + np.cross(surface[side, 3:], point[:, :n].T - center[side])
+        wanted[0] += sign * np.einsum("ki,ik->k", speed, t.normal[:, :n])
+    return (SurfaceTouch(t.body_a, t.body_b, t.normal, point), center, surface, case.bias), {3: wanted}
 
 
 @twin("held_bias")

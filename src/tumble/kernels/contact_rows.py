@@ -100,6 +100,27 @@ def placed(c, place, body_a, body_b):
 
 
 @formula
+def immovable_bias(c, alone, diagonal, part, least, bias):
+    """A contact whose two sides joints hold asks for nothing: its impulse would be of rounding alone. alone: the normal
+    diagonal (cap,) of the bodies without the joints."""
+    if diagonal[0, c] <= part * alone[c]:
+        bias[0, c] = max(bias[0, c], least)
+
+
+@formula
+def surface_bias(c, touch, center, surface, bias):
+    """A surface that runs takes along and does not push: no part of its velocity (n, 6) along the normal counts."""
+    for side in range(2):
+        b = touch.body_b[c] if side == 1 else touch.body_a[c]
+        speed = 0.0
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            y, z = touch.point[j, c] - center[b, j], touch.point[k, c] - center[b, k]
+            speed += touch.normal[i, c] * (surface[b, i] + surface[b, 3 + j] * z - surface[b, 3 + k] * y)
+        bias[0, c] += -speed if side == 1 else speed
+
+
+@formula
 def held_bias(c, gap, free, h, bias):
     """Contacts that hold in velocity: an open gap may close, an overlap asks for nothing."""
     bias[0, c] = max(gap[c], 0.0) / h + free[0, c]
