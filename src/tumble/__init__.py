@@ -18,6 +18,7 @@ if started_as_command():
     warnings.formatwarning = warning_line  # the kernel cache may have something to say
 
 from . import errors, solvers
+from .described import describe_fields
 from .enums import BodyKind, Integrator, JointKind, Law, MotorMode, Scaling, Status, Stop
 from .errors import TumbleError, TumbleWarning
 from .observe.trajectory import Trajectory
@@ -33,8 +34,10 @@ from .scene.hulls import ConvexHull
 from .scene.materials import Material
 from .scene.meshes import Mesh
 from .scene.model import Model, State
-from .scene.motion import Oscillation
+from .scene.motion import Oscillation, SurfaceVelocity
+from .scene.primitives import drum, funnel, hopper, screw, wall
 from .scene.regions import BoxRegion, DiscRegion
+from .scene.rotations import axis_angle, euler, look_at
 from .scene.rounded import Rounded
 from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
 from .sim.query import distance
@@ -56,6 +59,12 @@ from .solve.polyhedral_qp import SolverPolyhedralQP
 from .solve.semismooth_newton import SolverSemismoothNewton
 from .solve.unique_forces import UniqueForces, unique_impulses
 from .version import __version__
+
+for _kind in (
+    BoxRegion, DiscRegion, Material, Oscillation, RunResult, Save, StepOptions, StepReport, SurfaceVelocity,
+    UniqueForces, *solvers.SOLVERS.values(),
+):  # fmt: skip
+    describe_fields(_kind)
 
 __all__ = [
     "Box",
@@ -104,20 +113,29 @@ __all__ = [
     "StepOptions",
     "StepReport",
     "Stop",
+    "SurfaceVelocity",
     "Trajectory",
     "TumbleError",
     "TumbleWarning",
     "UniqueForces",
     "__version__",
+    "axis_angle",
     "distance",
+    "drum",
     "errors",
+    "euler",
+    "funnel",
     "grid_points",
+    "hopper",
     "lattice_points",
     "load_scene",
+    "look_at",
     "open_box",
     "random_points",
     "read_problem",
+    "screw",
     "solvers",
     "unique_impulses",
+    "wall",
     "write_problem",
 ]

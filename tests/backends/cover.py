@@ -15,6 +15,8 @@ COVERED: dict[str, list[str]] = {}
 """Pass -> names of the tests that compare it with its twin"""
 RACED = {"entry_arm", "entry_force", "entry_torque"}
 """Entries: all sides of bodies that cannot move write to one, in any order, and nobody reads it."""
+MAKERS = {"over_contacts", "over_bodies"}
+"""What gives a pass and is none"""
 OWN = {"scratch", "rows"}
 """Scratch with a row a thread"""
 
@@ -42,7 +44,12 @@ class TwiceRun(ModuleType):
 
     def __getattr__(self, name: str) -> object:
         found = getattr(self.backend, name)
-        return found if name in SIZES else self._twice(name, found)
+        return found if name in SIZES or name in MAKERS else self._twice(name, found)
+
+    def made(self, maker: str, *arguments: object) -> Callable:
+        """A pass that the backend makes of a formula."""
+        run = getattr(self.backend, maker)(*arguments)
+        return self._twice(run.__name__, run)
 
     def _twice(self, name: str, run: Callable) -> Callable:
         names = list(inspect.signature(run).parameters)

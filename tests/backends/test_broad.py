@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tumble.backends.base import blocks
+from tumble.backends.base import BoxedArrays, FilterArrays, GridArrays, PairArrays, PlaneArrays, blocks
 from tumble.enums import BodyKind, ShapeKind
 from tumble.scene import rotation
 
@@ -49,29 +49,28 @@ class Scene:
     def grid(self, backend):
         """The search structure, pass by pass."""
         m = self.m
-        level, key = np.full(m, -7), np.full(m, -7)
-        histogram = np.full(8 * backend.LEVELS, -7)
-        phase = backend.choose_phase(self.kind, self.box, level, histogram)
-        bins = level.copy()
-        backend.cell_keys(self.kind, self.box, phase, level, key)
         buckets = 1 << max(4, int(np.ceil(np.log2(max(1, m)))))
-        count, start = np.zeros(backend.LEVELS, np.int64), np.zeros(buckets + 2, np.int64)
-        item, single = np.zeros(m, np.int32), np.zeros(backend.FEW * backend.LEVELS, np.int32)
-        levels = np.zeros(backend.LEVELS, np.int64)
-        singles, used = backend.build_grid(level, key, count, start, item, single, levels)
-        return bins, phase, level, key, count, start, item, single, singles, levels, used
+        grid = GridArrays(
+            np.full(m, -7), np.full(m, -7), np.zeros(backend.LEVELS, np.int64), np.zeros(buckets + 2, np.int64),
+            np.zeros(m, np.int32), np.zeros(backend.FEW * backend.LEVELS, np.int32), np.zeros(backend.LEVELS, np.int64),
+        )  # fmt: skip
+        histogram = np.full(8 * backend.LEVELS, -7)
+        phase = backend.choose_phase(self.kind, self.box, grid.level, histogram)
+        bins = grid.level.copy()
+        backend.cell_keys(self.kind, self.box, phase, grid.level, grid.key)
+        singles, used = backend.build_grid(grid)
+        return bins, grid, (phase, singles, used)
 
     def pairs(self, backend, capacity, slack):
         """(pair, count) of `find_pairs`."""
-        _, phase, level, key, count, start, item, single, singles, levels, used = self.grid(backend)
+        _, grid, used = self.grid(backend)
         planes = np.flatnonzero(self.kind == ShapeKind.HALF_SPACE).astype(np.int32)
         number = blocks(self.m, backend.PAIR_BLOCK)
         pair, found = np.full((number * capacity, 2), -1, np.int32), np.zeros(number, np.int64)
-        backend.find_pairs(
-            self.kind, self.body, self.body_kind, self.group, self.mask, self.excluded, self.box, self.position,
-            self.matrix, self.free, H, slack, phase, level, key, count, start, item, single, singles, levels, used,
-            planes, len(planes), pair, capacity, found,
-        )  # fmt: skip
+        boxed = BoxedArrays(self.kind, self.body, self.box)
+        filters = FilterArrays(self.body_kind, self.group, self.mask, self.excluded)
+        planes = PlaneArrays(planes, self.position, self.matrix, self.free)
+        backend.find_pairs(boxed, filters, planes, grid, used, H, slack, PairArrays(pair, capacity, found))
         return pair.reshape(number, capacity, 2), found
 
     def may(self, i, j):
@@ -106,7 +105,7 @@ class Scene:
 @pytest.mark.parametrize("m", SHAPES)
 def test_cells_are_larger_than_their_boxes_by_less_than_twice(backend, m):
     scene = Scene(m, m)
-    bins, phase, level, key, *_ = scene.grid(backend)
+    bins, (level, key, *_), (phase, _, _) = scene.grid(backend)
     bounded = scene.kind != ShapeKind.HALF_SPACE
     extent = (scene.box[:, 3:] - scene.box[:, :3]).max(axis=1)[bounded]
     size = np.ldexp(1.0 + phase / 8.0, level[bounded] - 128)
@@ -130,7 +129,7 @@ def test_cells_are_larger_than_their_boxes_by_less_than_twice(backend, m):
 @pytest.mark.parametrize("m", SHAPES)
 def test_every_shape_lies_in_one_bucket_or_is_compared_with_all(backend, m):
     scene = Scene(m + 1, m)
-    _, _, level, key, count, start, item, single, singles, levels, used = scene.grid(backend)
+    _, (level, key, count, start, item, single, levels), (_, singles, used) = scene.grid(backend)
     seen = level[level >= 0]
     assert np.array_equal(count, np.bincount(seen, minlength=backend.LEVELS))
     lonely = (level >= 0) & (count[level] <= backend.FEW)
@@ -182,7 +181,8 @@ def test_speed_is_handed_on_to_neighbours_and_theirs(backend, m):
     scene.free[::5] *= 30.0
     reach, scratch = np.full(scene.n, np.nan), np.full(scene.n, np.nan)
     flat = np.ascontiguousarray(pair.reshape(-1, 2))
-    backend.spread_speed(flat, 4096, found, len(found), scene.body, scene.body_kind, scene.free, reach, scratch)
+    pairs = PairArrays(flat, 4096, found)
+    backend.spread_speed(pairs, scene.body, scene.body_kind, scene.free, reach, scratch)
     edges = [scene.body[p] for block, k in zip(pair, found, strict=True) for p in block[:k]]
     speed = np.linalg.norm(scene.free[:, :3], axis=1)
     wanted = np.zeros(scene.n)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.base import FrameArrays, MotionArrays
+from tumble.backends.base import (
+    ClusterArrays,
+    EnergyArrays,
+    FactorArrays,
+    FactorWork,
+    FrameArrays,
+    MotionArrays,
+    PatternArrays,
+    PosedArrays,
+    SystemArrays,
+)
 from tumble.enums import BodyKind
 from tumble.kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from tumble.problem.elimination import Pattern
@@ -79,10 +89,7 @@ def test_coordinates_and_their_derivatives(backend):
         turn[2 * f + 1] = rotation.multiply(rotation.conjugate(orientation[b]), rotation.multiply(world, about_z))
     frames = frames._replace(orientation=frozen(turn))
     value, second, jacobian = (np.full(s, np.nan) for s in (count, count, (count, 12)))
-    backend.coordinates(
-        frames.body, frames.position, frames.orientation, frames.kind, frames.frame, frames.axis, position,
-        orientation, value, second, jacobian,
-    )  # fmt: skip
+    backend.coordinates(frames, position, orientation, value, second, jacobian)
     wanted, cosine = coordinate_values(frames, position, orientation)
     assert_close(value, wanted)
     assert_close(second, cosine, 1.0)
@@ -175,11 +182,13 @@ def test_factor_of_joint_rows(backend, clusters):
     l_row, l_value, inverse_pivot = np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan)
     used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
     dropped = np.full(max(1, clusters), -1)
+    p = pattern
     backend.factor_joints(
-        pattern.cluster, pattern.start, pattern.column, pattern.pair_start, pattern.pair, jacobian, m_j, compliance,
-        np.diag(s).copy(), pattern.parent, pattern.l_start, l_row, l_value, used, inverse_pivot, np.zeros(n), mark,
-        path, dropped,
-    )  # fmt: skip
+        PatternArrays(p.cluster, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
+        SystemArrays(jacobian, m_j, compliance, np.diag(s).copy()),
+        FactorArrays(l_row, l_value, inverse_pivot, dropped),
+        FactorWork(used, np.zeros(n), mark, path),
+    )
     lower = np.eye(n)
     for j in range(n):
         at = slice(pattern.l_start[j], pattern.l_start[j + 1])
@@ -289,9 +298,13 @@ def test_energy_is_kept_by_the_inner_motion_alone(backend):
     owed, after = 1e-3 * before, case.velocity.copy()
     old_owed = owed.copy()
     backend.keep_energy(
-        case.start, case.body, kept, case.twist_start, case.twist, own.mass, own.inertia, own.position,
-        own.orientation, wanted, rest, owed, after, np.full((12, 6), np.nan), np.full((6, 12, 6), np.nan),
-    )  # fmt: skip
+        ClusterArrays(case.start, case.body, case.twist_start, case.twist),
+        PosedArrays(own.mass, own.inertia, own.position, own.orientation),
+        EnergyArrays(kept, wanted, rest, owed),
+        after,
+        np.full((12, 6), np.nan),
+        np.full((6, 12, 6), np.nan),
+    )
     gained = case.energies(after) - before
     assert np.array_equal(case.only(1, after), case.only(1, case.velocity)) and owed[1] == old_owed[1]
     for c in (0, 3):
@@ -354,8 +367,9 @@ def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
     sim.state.spin[:] = 4.0 * rng.normal(size=sim.state.spin.shape)
     for _ in range(4):
         sim.step()
-    rest, _, _, rows, frames, kick, _, _, start, *_ = spy.given
-    velocity, work, found = spy.made[8], spy.made[11], spy.made[13]
+    rule, rows, frames, kick, _, trial, *_ = spy.given
+    rest, start = rule.rest, trial.velocity
+    (velocity, _, _), work, found = spy.made[5:]
     moved = model.body_kind == BodyKind.DYNAMIC
     change = np.zeros((model.body_count, 6))
     backend.push_rows(rows.body, rows.weighted, work.y, change)

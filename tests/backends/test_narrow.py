@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
+from tumble.backends.base import ArrangedArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays
 from tumble.collide.broadphase import PairSearch
 from tumble.collide.contacts import Contacts
 from tumble.collide.narrowphase import ContactSearch
@@ -362,7 +363,9 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count):
     start, cursor = np.zeros(bodies + 1, np.int64), np.zeros(bodies, np.int64)
     order, a, b = (np.full(count + SPARE, -1, np.int32) for _ in range(3))
     feature = np.full(count + SPARE, -1)
-    total = backend.sort_contacts(raw, who, room, found, number, body, local, start, cursor, order, a, b, feature)
+    table, first = RawArrays(raw, who, room, found), np.full(count + SPARE, -1, np.int32)
+    located, out = LocatedArrays(body, local), SortedArrays(order, b, feature)
+    total = backend.sort_contacts(table, located, start, cursor, first, out)
     assert total == count
     ordered = sorted(keys)
     assert order[:count].tolist() == [keys[key] for key in ordered]
@@ -371,14 +374,19 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count):
 
     mu, size, gap = spare(0, count), spare(0, count), spare(0, count)
     normal, point = spare(3, count), spare(3, count)
-    backend.arrange_contacts(
-        count, order, raw, who, body, material, friction, smallest, a, mu, size, normal, point, gap
+    pair_of = np.full(count + SPARE, -1, np.int32)
+    sides, out = (
+        SideArrays(body, material, smallest, friction),
+        ArrangedArrays(a, mu, pair_of, size, normal, point, gap),
     )
+    backend.arrange_contacts(count, order, table, sides, out)
     assert a[:count].tolist() == [key[0] for key in ordered] and np.all(a[count:] == -1)
     rows, pair = raw[order[:count]], who[order[:count]]
     turned = np.where(body[pair[:, 0]] < body[pair[:, 1]], 1.0, -1.0)
     assert np.array_equal(normal[:, :count], (turned[:, None] * rows[:, :3]).T)
     assert np.array_equal(point[:, :count], rows[:, 3:6].T) and np.array_equal(gap[:count], rows[:, 6])
     assert np.array_equal(mu[:count], friction[material[pair[:, 0]], material[pair[:, 1]]])
+    both = material[pair[:, 0]] * materials + material[pair[:, 1]]
+    assert np.array_equal(pair_of[:count], both) and np.all(pair_of[count:] == -1)
     assert np.array_equal(size[:count], smallest[pair].min(axis=1))
     assert np.all(np.isnan(gap[count:])) and np.all(np.isnan(normal[:, count:]))

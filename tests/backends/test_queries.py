@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import tumble as tb
+from tumble.backends.base import pools_of
 from tumble.kernels.jit import most_threads
 from tumble.scene import rotation
 from tumble.sim.query import distance, ray_cast
@@ -43,8 +44,8 @@ def test_gaps_of_many_poses_are_distances(backend, n, pair):
     out = np.full((n, 7), np.nan)
     scratch = np.zeros((most_threads(), backend.SCRATCH))
     backend.convex_gaps(
-        model.shape_kind[order], model.shape_parameters[order], model.shape_geometry[order], *rows, model.geometry,
-        scratch, out,
+        model.shape_kind[order], model.shape_parameters[order], model.shape_geometry[order], *rows,
+        pools_of(model.geometry).hulls, scratch, out,
     )  # fmt: skip
     gap, normal, point = out[:, 0], out[:, 1:4], out[:, 4:]
     assert_close(np.linalg.norm(normal, axis=1), np.ones(n))

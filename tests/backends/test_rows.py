@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tumble.backends.base import blocks
+from tumble.backends.base import GapArrays, RestRule, RowArrays, TouchArrays, blocks
 from tumble.enums import BodyKind
 
 from .cover import covers
@@ -57,10 +57,9 @@ def test_rows_have_right_handed_frames_arms_and_bias(backend, count, recovery):
     free = rng.normal(size=(BODIES, 6))
     frame, arms, bias = spare(9, count), spare(6, count), spare(3, count)
     entry_arm = np.full_like(op.entry_arm, np.nan)
-    backend.build_rows(
-        count, op.body_a, op.body_b, normal, point, gap, size, own.position, free, H, recovery, 9.81, op.slot_a,
-        op.slot_b, frame, arms, entry_arm, bias,
-    )  # fmt: skip
+    touch = TouchArrays(op.body_a, op.body_b, op.slot_a, op.slot_b, normal, point, gap, size)
+    rows = RowArrays(frame, arms, entry_arm, bias)
+    backend.build_rows(count, touch, own.position, free, H, recovery, 9.81, rows)
     e = frame[:, :count].T.reshape(count, 3, 3)
     assert np.array_equal(frame[:3, :count], normal[:, :count])
     assert_close(np.einsum("nij,nkj->nik", e, e), np.broadcast_to(np.eye(3), (count, 3, 3)), 1.0)
@@ -97,7 +96,8 @@ def test_gaps_of_contacts_at_rest_follow_the_table_of_rest(backend, count):
     found[:count][found[:count] == -1 - old] = -1
     impulse = rng.normal(size=(3, old))
     partial, out = np.full(blocks(count + SPARE), np.nan), np.full(count + SPARE, np.nan)
-    backend.rest_gaps(count, gap, size, pair, firm, found, impulse, least, band_step, share, part, partial, out)
+    gaps, rule = GapArrays(gap, size, pair, firm), RestRule(least, band_step, share, part)
+    backend.rest_gaps(count, gaps, found, impulse, rule, partial, out)
     wanted, shift = np.zeros(count), np.zeros(count)
     for c in range(count):
         band = min(band_step, share * size[c]) if firm[pair[c]] else 0.0
@@ -116,6 +116,17 @@ def test_gaps_of_contacts_at_rest_follow_the_table_of_rest(backend, count):
         assert_close(out[:count], wanted, np.abs(gap[:count]).max())
         assert_close(partial[: blocks(count)].max(), shift.max(), np.abs(gap[:count]).max())
     assert np.all(np.isnan(out[count:]))
+
+
+@covers("survey_contacts")
+@pytest.mark.parametrize("rows", [3, 6])
+@pytest.mark.parametrize("count", COUNTS)
+def test_mean_speed_and_largest_overlap_of_contacts(backend, count, rows):
+    rng = np.random.default_rng(count)
+    before, gap = spare(rows, count, rng), spare(0, count, rng)
+    speed, overlap = backend.survey_contacts(count, before, gap)
+    assert_close(speed, np.linalg.norm(before[:3, :count], axis=0).mean() if count else 0.0, 1.0)
+    assert overlap == max(0.0, -gap[:count].min(initial=0.0))
 
 
 @covers("free_frozen_rows")

@@ -132,7 +132,7 @@ def test_beyond_the_cone_it_slides_and_keeps_what_friction_can_hold(damping, nor
         pressed += sim.last.impulse[0, :n].sum()
         largest = max(largest, sim.last.impulse[0, :n].max() / h)
         # on a compliant normal the block rocks, and a dashpot holds a spring that has lost its load for a while
-        assert np.linalg.norm(sim.state.memory.stretch, axis=0).max() <= 1.0001 * 2e-6 * 0.6 * largest, k
+        assert np.linalg.norm(sim.state.memory.laws["stretch"], axis=0).max() <= 1.0001 * 2e-6 * 0.6 * largest, k
     # filling the springs takes 1e-5 m, or 1e-5 s of no friction
     assert sim.state.velocity[1, 0] == pytest.approx(1.0 - 0.6 * pressed / MASS, abs=1e-3)
 

@@ -52,7 +52,7 @@ import tumble.kernels.jit as jit
 inside = []
 product = type(sim.solver).solve
 def spy(self, *args, **kwargs):
-    inside.append(numba.get_num_threads())
+    inside.append(jit.threads())
     return product(self, *args, **kwargs)
 type(sim.solver).solve = spy
 reports = [sim.step() for _ in range({steps})]

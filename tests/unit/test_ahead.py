@@ -11,14 +11,14 @@ from tumble.errors import OptionsError
 from tumble.sim import ahead
 
 LISTED = """
-import importlib, os, pickle, subprocess, sys
+import os, pickle, subprocess, sys
 from tumble.sim import ahead
 from tumble import backends
 from tumble.backends.base import PASSES
 listing = ahead._start("list", sys.argv[1], stdout=subprocess.PIPE)
 calls = pickle.loads(listing.communicate()[0])
 ahead._step_small_scene(sys.argv[1])
-kernels = [(getattr(importlib.import_module(module), name), types) for module, name, types in calls]
+kernels = [(ahead._kernel(backends.choose(), module, name), types) for module, name, types in calls]
 missing = [str(kernel) for kernel, types in kernels if types not in kernel.overloads]
 passes = [name for group in PASSES.values() for name in group]
 called = {name for name in passes if getattr(getattr(backends.choose(), name), "signatures", [])}

@@ -342,7 +342,7 @@ RUN = ("run", "scene.toml")
         ((*RUN, "--max-iterations", "0"), ["max_iterations", ">= 1"]),
         ((*RUN, "--max-iterations", "1.5"), ["--max-iterations", "'1.5'", "whole number"]),
         ((*RUN, "--save-every", "0"), ["every", ">= 1"]),
-        ((*RUN, "--threads", "100000"), ["--threads", "100000", "NUMBA_NUM_THREADS"]),
+        ((*RUN, "--threads", "100000"), ["--threads", "100000", "TUMBLE_THREADS"]),
         ((*RUN, "--threads", "0"), ["--threads", ">= 1"]),
         ((*RUN, "--out", "no/folder.h5"), ["no/folder.h5", "folder"]),
         ((*RUN, "--out", "."), [".h5"]),

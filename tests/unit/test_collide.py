@@ -42,8 +42,9 @@ def placed_pairs(model, h=1e-3, margin=-1.0):
     search.place(state.position, state.orientation, matrix, free, h, margin)
     search.find(free, h, margin)
     found = set()
-    for block, count in enumerate(search.count):
-        rows = search.pair[block * search.capacity : block * search.capacity + count]
+    table, capacity, number = search.pairs
+    for block, count in enumerate(number):
+        rows = table[block * capacity : block * capacity + count]
         for i, j in rows:
             pair = (min(i, j), max(i, j))
             assert pair not in found, "a pair was found twice"

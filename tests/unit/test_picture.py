@@ -336,7 +336,7 @@ def test_mistakes(tmp_path):
         render(model, position[:0], orientation)
     with pytest.raises(OptionsError, match="differ from eye"):
         Camera(eye=(0, 0, 0), target=(0, 0, 0))
-    with pytest.raises(FileError, match="writable"):
+    with pytest.raises(FileError, match="folder that exists"):
         render(model, position, orientation, size=SIZE, path=tmp_path / "no" / "a.png")
 
 

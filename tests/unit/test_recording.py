@@ -25,7 +25,8 @@ from tumble.observe.checkpoint import read_checkpoint
 from tumble.observe.description import changes, describe
 from tumble.observe.live import LiveFile
 from tumble.observe.writer import TrajectoryWriter
-from tumble.sim import reports, run, stepper
+from tumble.sim import reports, run
+from tumble.sim.laws import ContactLaws
 
 SCENE = """
 gravity = [0, 0, -9.81]
@@ -540,7 +541,7 @@ def is_whole(name="run.h5"):
         assert run.reports["step"].tolist() == whole.reports["step"].tolist() == list(range(1, 21))
 
 
-@pytest.mark.parametrize("module, called", [(stepper, "apply_laws"), (TrajectoryWriter, "_size"), (run, "report_row")])
+@pytest.mark.parametrize("module, called", [(ContactLaws, "change"), (TrajectoryWriter, "_size"), (run, "report_row")])
 @pytest.mark.parametrize("when", [5, 7])
 def test_ctrl_c_in_a_program_ends_a_run_between_steps(folder, monkeypatch, ctrl_c, module, called, when):
     """In a step, within a frame and before a report; the same simulation goes on as if nothing had happened."""

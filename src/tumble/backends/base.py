@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels.descent import TREE_LEAF as TREE_LEAF
 from ..kernels.jit import BLOCK
 
 PASSES: dict[str, tuple[str, ...]] = {
@@ -20,12 +21,14 @@ PASSES: dict[str, tuple[str, ...]] = {
     "narrow": (
         "find_ball_contacts", "find_convex_contacts", "find_surface_contacts", "sort_contacts", "arrange_contacts",
     ),
+    # Formulas run on every contact or body, and sums over contacts
+    "items": ("over_contacts", "over_bodies", "count_true", "total", "largest", "largest_vector", "largest_entry"),
     # Questions that users ask: distances, rays
     "queries": ("convex_gaps", "cast_rays"),
     # Frames, arms, bias, memory of the contacts
     "rows": (
         "build_rows", "fill_entries", "match_contacts", "recall", "remember", "rest_gaps", "free_frozen_rows",
-        "contact_work", "driven_work",
+        "survey_contacts", "contact_work", "driven_work",
     ),
     # N x and its parts, by kind of operator
     "operator": (
@@ -96,6 +99,46 @@ class ContactArrays(NamedTuple):
     compliance: np.ndarray  # (2, cap): E of the normal and of the tangential rows [1/kg]; (2, 0) where all are rigid
 
 
+class TouchArrays(NamedTuple):
+    """Where contacts are."""
+
+    body_a: np.ndarray  # (cap,) int32
+    body_b: np.ndarray
+    slot_a: np.ndarray  # (cap,) int32: entries, see `ContactArrays`
+    slot_b: np.ndarray
+    normal: np.ndarray  # (3, cap)
+    point: np.ndarray  # (3, cap)
+    gap: np.ndarray  # (cap,) that the step is to close
+    size: np.ndarray  # (cap,) smallest half-extent of the smaller shape
+
+
+class RowArrays(NamedTuple):
+    """Rows of contacts, as in `ContactArrays`."""
+
+    frame: np.ndarray  # (9, cap)
+    arms: np.ndarray  # (6, cap)
+    entry_arm: np.ndarray  # (2 cap + 1, 3)
+    bias: np.ndarray  # (3 or 6, cap)
+
+
+class GapArrays(NamedTuple):
+    """Gaps of contacts that may rest."""
+
+    gap: np.ndarray  # (cap,)
+    size: np.ndarray  # (cap,)
+    pair: np.ndarray  # (cap,) int32: of materials
+    firm: np.ndarray  # (pairs,) bool: whose gap has no meaning of its own
+
+
+class RestRule(NamedTuple):
+    """Which gaps are left as they are (`docs/rest.md`)."""
+
+    least: float  # impulse beyond which a contact counts as loaded [N s]
+    band: float  # gaps up to this are left [m]
+    share: float  # and up to this part of the smaller shape
+    part: float  # of an overlap beyond, so much is taken back
+
+
 class ArticulatedArrays(NamedTuple):
     """The operator N = P^T A^-1 P + E of contacts and bounded rows on jointed bodies.
 
@@ -147,6 +190,72 @@ class EqualityArrays(NamedTuple):
     weight: np.ndarray  # (rows, 2)
     wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
     rigid: np.ndarray  # (rows,) bool
+
+
+class PatternArrays(NamedTuple):
+    """Which equality rows touch which, as in `Pattern`."""
+
+    cluster: np.ndarray  # (clusters + 1,) int64
+    start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
+    column: np.ndarray
+    pair_start: np.ndarray  # (entries + 1,)
+    pair: np.ndarray  # (.., 2) sides of row and column that share a body
+    parent: np.ndarray  # (rows,)
+    l_start: np.ndarray  # (rows + 1,)
+
+
+class SystemArrays(NamedTuple):
+    """Numbers of the system S = G^T M^-1 G + E."""
+
+    jacobian: np.ndarray  # (rows, 24)
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    compliance: np.ndarray  # (rows,)
+    whole: np.ndarray  # (rows,): diagonals without locked directions
+
+
+class FactorArrays(NamedTuple):
+    """Its LDL^T, columns as the pattern says."""
+
+    l_row: np.ndarray
+    l_value: np.ndarray
+    inverse_pivot: np.ndarray  # (rows,)
+    dropped: np.ndarray  # (clusters,) rows that depend on others
+
+
+class FactorWork(NamedTuple):
+    """Scratch of factoring (rows,)."""
+
+    used: np.ndarray
+    work: np.ndarray
+    mark: np.ndarray
+    path: np.ndarray
+
+
+class ClusterArrays(NamedTuple):
+    """Clusters of jointed bodies and the motions that each makes as one."""
+
+    start: np.ndarray  # (clusters + 1,) into body
+    body: np.ndarray
+    twist_start: np.ndarray  # (clusters + 1,) into twist
+    twist: np.ndarray  # (.., 6): linear, angular about the origin
+
+
+class PosedArrays(NamedTuple):
+    """Masses and poses of bodies."""
+
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+
+
+class EnergyArrays(NamedTuple):
+    """Energies of clusters (clusters,) [J]."""
+
+    kept: np.ndarray  # bool: whether this one's is kept
+    wanted: np.ndarray
+    rest: np.ndarray  # what counts as rest
+    owed: np.ndarray  # what was not given back so far; it is written
 
 
 class MassArrays(NamedTuple):
@@ -205,6 +314,29 @@ class KickedArrays(NamedTuple):
     before: np.ndarray  # (n, 6) velocity before the kick
 
 
+class ClosingRule(NamedTuple):
+    """How joints are closed."""
+
+    rest: float  # time of the drift [s]
+    done: float  # violation at which it ends
+    rounds: int  # at most; 1 only looks
+
+
+class CoordinateArrays(NamedTuple):
+    """Coordinates at the pose of the kick."""
+
+    value: np.ndarray  # (c,)
+    jacobian: np.ndarray  # (c, 12)
+
+
+class TrialArrays(NamedTuple):
+    """Bodies after the drift."""
+
+    velocity: np.ndarray  # (n, 6) that is changed
+    position: np.ndarray  # (n, 3) scratch that has the poses of all bodies that no row can move
+    orientation: np.ndarray  # (n, 4)
+
+
 class ClosingWork(NamedTuple):
     """Scratch of closing the joints: rows, or six earlier rounds of them."""
 
@@ -218,6 +350,7 @@ class ClosingWork(NamedTuple):
     dx: np.ndarray
     q: np.ndarray
     base: np.ndarray  # (n, 6)
+    small: np.ndarray  # (clusters, 6, 7)
 
 
 class ConeArrays(NamedTuple):
@@ -324,6 +457,107 @@ class Geometry(NamedTuple):
     field_height: np.ndarray  # (heights,): heights[i, j] of each field, row by row
 
 
+class HullPool(NamedTuple):
+    """Of `Geometry`, what a distance of hulls reads."""
+
+    point: np.ndarray
+    face_start: np.ndarray
+    face_plane: np.ndarray
+
+
+class LoopPool(NamedTuple):
+    """Of `Geometry`, the corners of the faces of hulls."""
+
+    start: np.ndarray
+    point: np.ndarray
+
+
+class MeshPool(NamedTuple):
+    """Of `Geometry`, the triangles of meshes."""
+
+    start: np.ndarray
+    point: np.ndarray
+    triangle: np.ndarray
+
+
+class RingPool(NamedTuple):
+    """Of `Geometry`, the neighbours of a mesh's triangles and points."""
+
+    opposite: np.ndarray
+    start: np.ndarray
+    point: np.ndarray
+
+
+class TreePool(NamedTuple):
+    """Of `Geometry`, the boxes around the triangles of meshes."""
+
+    start: np.ndarray
+    box: np.ndarray
+
+
+class FieldPool(NamedTuple):
+    """Of `Geometry`, the height fields."""
+
+    start: np.ndarray
+    shape: np.ndarray
+    height: np.ndarray
+
+
+class SurfacePools(NamedTuple):
+    """What a pair with a mesh or height field reads."""
+
+    hulls: HullPool
+    loops: LoopPool
+    meshes: MeshPool
+    rings: RingPool
+    trees: TreePool
+    fields: FieldPool
+
+
+class RayPools(NamedTuple):
+    """What a ray reads."""
+
+    hulls: HullPool
+    meshes: MeshPool
+    trees: TreePool
+    fields: FieldPool
+
+
+class BoxPools(NamedTuple):
+    """What the bounding box of a shape is made from."""
+
+    hull_point: np.ndarray
+    trees: TreePool
+    field_shape: np.ndarray
+
+
+class Pools(NamedTuple):
+    """The groups of a model's `Geometry`, for the passes that read them."""
+
+    hulls: HullPool
+    loops: LoopPool
+    surfaces: SurfacePools
+    rays: RayPools
+    boxes: BoxPools
+
+
+def pools_of(g: Geometry) -> Pools:
+    """Group the arrays of a geometry, without copies."""
+    hulls = HullPool(g.hull_point, g.hull_face_start, g.face_plane)
+    loops = LoopPool(g.face_loop_start, g.face_loop)
+    meshes = MeshPool(g.mesh_start, g.mesh_point, g.mesh_triangle)
+    rings = RingPool(g.mesh_opposite, g.ring_start, g.ring)
+    trees = TreePool(g.tree_start, g.tree_box)
+    fields = FieldPool(g.field_start, g.field_shape, g.field_height)
+    return Pools(
+        hulls,
+        loops,
+        SurfacePools(hulls, loops, meshes, rings, trees, fields),
+        RayPools(hulls, meshes, trees, fields),
+        BoxPools(g.hull_point, trees, g.field_shape),
+    )
+
+
 class ShapeArrays(NamedTuple):
     """Shapes of a model and where they are in this step (m of them)."""
 
@@ -335,6 +569,129 @@ class ShapeArrays(NamedTuple):
     smallest: np.ndarray  # (m,) smallest half-extent
     position: np.ndarray  # (m, 3) world
     matrix: np.ndarray  # (m, 9) world
+    rank: np.ndarray  # (m,) int32: of the body by uid
+
+
+class LocalArrays(NamedTuple):
+    """Where shapes are on their bodies (m of them)."""
+
+    position: np.ndarray  # (m, 3)
+    orientation: np.ndarray  # (m, 4)
+
+
+class CarriedArrays(NamedTuple):
+    """Bodies that carry shapes through a step (n of them)."""
+
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+    matrix: np.ndarray  # (n, 9)
+    free: np.ndarray  # (n, 6) velocity without contacts, world
+
+
+class RayArrays(NamedTuple):
+    """Rays (k of them)."""
+
+    origin: np.ndarray  # (k, 3)
+    direction: np.ndarray  # (k, 3) unit vectors
+    limit: np.ndarray  # (k,) how far they go
+
+
+class ShapeTree(NamedTuple):
+    """A heap over the boxes of shapes."""
+
+    box: np.ndarray  # (nodes, 6), as `Geometry.tree_box`
+    shape: np.ndarray  # (..,) int64: in the order of the leaves
+
+
+class FilterArrays(NamedTuple):
+    """Which bodies may collide."""
+
+    kind: np.ndarray  # (n,) int8
+    group: np.ndarray  # (n,) uint32
+    mask: np.ndarray  # (n,) uint32
+    excluded: np.ndarray  # (k,) int64, sorted: (smaller << 32) + larger
+
+
+class BoxedArrays(NamedTuple):
+    """Shapes as the broad phase sees them."""
+
+    kind: np.ndarray  # (m,) int8
+    body: np.ndarray  # (m,) int32
+    box: np.ndarray  # (m, 6) low, high
+
+
+class PlaneArrays(NamedTuple):
+    """Half-spaces, and what their distance from boxes needs."""
+
+    shape: np.ndarray  # (planes,) int32
+    position: np.ndarray  # (m, 3) of all shapes
+    matrix: np.ndarray  # (m, 9)
+    free: np.ndarray  # (n, 6) velocity of bodies
+
+
+class GridArrays(NamedTuple):
+    """The hierarchical hashed grid."""
+
+    level: np.ndarray  # (m,) int64: of a shape
+    key: np.ndarray  # (m,) int64: its cell
+    level_count: np.ndarray  # (LEVELS,) int64: shapes in a level
+    bucket_start: np.ndarray  # (buckets + 2,) int64
+    item: np.ndarray  # (m,) int32: shapes bucket by bucket
+    single: np.ndarray  # (..,) int32: shapes that are compared with everything
+    levels: np.ndarray  # (LEVELS,) int64: those in use
+
+
+class PairArrays(NamedTuple):
+    """Pairs of shapes, `capacity` places for each block of shapes."""
+
+    pair: np.ndarray  # (blocks * capacity, 2) int32
+    capacity: int
+    count: np.ndarray  # (blocks,) int64; may exceed the capacity
+
+
+class RawArrays(NamedTuple):
+    """Contacts as they are found, `capacity` places for each block of pairs."""
+
+    row: np.ndarray  # (blocks * capacity, 8): normal from the first to the second shape, point, gap, name
+    shapes: np.ndarray  # (blocks * capacity, 2) int32
+    capacity: int
+    count: np.ndarray  # (blocks,) int64; may exceed the capacity
+
+
+class LocatedArrays(NamedTuple):
+    """Where the shapes of contacts belong."""
+
+    body: np.ndarray  # (m,) int32
+    local: np.ndarray  # (m,) number of the shape on its body
+
+
+class SortedArrays(NamedTuple):
+    """Order of the contacts by key."""
+
+    order: np.ndarray  # (cap,) int32: places in the raw rows
+    body_b: np.ndarray  # (cap,) int32
+    feature: np.ndarray  # (cap,) int64
+
+
+class SideArrays(NamedTuple):
+    """What a contact takes from its two shapes (m of them)."""
+
+    body: np.ndarray  # (m,) int32
+    material: np.ndarray  # (m,) int32
+    smallest: np.ndarray  # (m,)
+    friction: np.ndarray  # (materials, materials)
+
+
+class ArrangedArrays(NamedTuple):
+    """Sorted contacts, component first."""
+
+    body_a: np.ndarray  # (cap,) int32
+    friction: np.ndarray  # (cap,)
+    pair: np.ndarray  # (cap,) int32: of materials, first * k + second
+    size: np.ndarray  # (cap,) of the smaller shape
+    normal: np.ndarray  # (3, cap)
+    point: np.ndarray  # (3, cap)
+    gap: np.ndarray  # (cap,)
 
 
 class BodyArrays(NamedTuple):
@@ -344,10 +701,6 @@ class BodyArrays(NamedTuple):
     center: np.ndarray  # (n, 3) centres of mass
     free: np.ndarray  # (n, 6) velocity without contacts, world
     handed_on: np.ndarray  # (n,) largest speed that a neighbour could hand on within the step
-
-
-TREE_LEAF = 4
-"""Triangles in a leaf of a mesh's tree."""
 
 
 class MatrixArrays(NamedTuple):

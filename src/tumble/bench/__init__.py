@@ -9,18 +9,30 @@ from .collide import collide
 from .compiling import compiling
 from .fill import fill
 from .joints import joints
+from .peers import peers
+from .robots import robots
 from .sizes import sizes
-from .small import free_box
+from .small import free_box, small
 from .solver import solver
+from .step import memory, scaling, step
+from .threads import cores, threads
 
 __all__ = ["BENCHES", "Setting"]
 
 BENCHES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "solver": solver,
-    "compile": compiling,
+    "step": step,
+    "scaling": scaling,
+    "threads": threads,
+    "cores": cores,
     "collide": collide,
     "sizes": sizes,
+    "compile": compiling,
+    "memory": memory,
     "joints": joints,
+    "robots": robots,
     "free-box": free_box,
+    "small": small,
     "fill": fill,
+    "peers": peers,
 }

@@ -47,7 +47,7 @@ def collide(setting: Setting) -> Iterator[Row]:
     yield row("collide", case, "us_per_sphere", 1e6 * total / (sim.model.body_count - 1))
     yield row("collide", case, "collision_over_product", total / product)
     work = sim._work
-    memory = work.contacts.nbytes + work.rows.nbytes + work.narrow.nbytes + work.pairs.pair.nbytes
+    memory = work.contacts.nbytes + work.rows.nbytes + work.narrow.nbytes + work.pairs.pairs.pair.nbytes
     yield row("collide", case, "bytes_per_contact", memory / report.contacts)
     yield from _mixed(setting.threads)
 
@@ -112,11 +112,12 @@ def _against_coal(coal: Any, sim: Simulation) -> Iterator[Row]:
     manager.collide(collected)
     candidates = collected.numCollisionPairs()
     place = {int(i): k for k, i in enumerate(moving)}
-    some = [row for row in search.pair[: search.count[0]] if int(row[0]) in place and int(row[1]) in place]
+    found, capacity, number = search.pairs
+    some = [row for row in found[: number[0]] if int(row[0]) in place and int(row[1]) in place]
     for block in range(1, search.blocks):
         if len(some) > 2000:
             break
-        rows = search.pair[block * search.capacity :][: search.count[block]]
+        rows = found[block * capacity :][: number[block]]
         some += [row for row in rows if int(row[0]) in place and int(row[1]) in place]
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     start = time.perf_counter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 
 from ..enums import Law
@@ -19,7 +18,7 @@ __all__ = ["solver"]
 def solver(setting: Setting) -> Iterator[Row]:
     """Cost of one product and of one APGD iteration on a settled box of 4000 spheres under a slab."""
     case, problem = slab_problem()
-    most = numba.config.NUMBA_NUM_THREADS if setting.threads is None else setting.threads
+    most = jit.most_threads() if setting.threads is None else setting.threads
     n, x = problem.count, problem.vector("impulse")
     x[:, :n] = np.random.default_rng(0).uniform(0.0, 1.0, (3, n))
     out = problem.vector("out")

@@ -1,5 +1,5 @@
-"""The command line. Exit codes: 0 success, 2 bad input, 3 not converged (solve, strict run) or an expectation missed
-(strict experiment), 129, 130, 143 ended by SIGHUP, SIGINT (Ctrl-C), SIGTERM.
+"""The command line. Exit codes: 0 success, 1 some points of a sweep failed, 2 bad input, 3 not converged (solve, strict
+run) or an expectation missed (strict experiment), 129, 130, 143 ended by SIGHUP, SIGINT (Ctrl-C), SIGTERM.
 
 Commands import what they need when they run, so that `tumble --help` is quick.
 """
@@ -22,18 +22,28 @@ from .arguments import BAD_INPUT, NOT_CONVERGED
 from .bench import bench
 from .check import check
 from .demo import demo
+from .examples import examples
 from .experiment import experiment
+from .export import export
 from .info import info
+from .plot import plot
+from .render import render
 from .run import run
+from .schema import schema
 from .solve import solve
+from .sweep import sweep
+from .video import video
+from .view import view
 
 __all__ = ["app", "main"]
 
 USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-for command in (demo, run, check, solve, info, experiment, bench):  # as the help lists them
+# As the help lists them
+for command in (demo, run, check, schema, sweep, view, render, video, plot, info, export, solve, experiment, bench):
     app.command()(command)
+app.add_typer(examples)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

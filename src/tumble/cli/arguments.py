@@ -86,16 +86,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")
 def check_threads(threads: int | None) -> None:
     if threads is None:
         return
-    import numba
+    from ..kernels.jit import most_threads
 
-    most = numba.config.NUMBA_NUM_THREADS
+    most = most_threads()
     if checks.integer("--threads", threads, at_least=1) > most:
         raise OptionsError(
             message(
                 "--threads",
                 f"must be <= {most}",
                 threads,
-                "Set the environment variable NUMBA_NUM_THREADS to allow more.",
+                "Set the environment variable TUMBLE_THREADS to allow more.",
             )
         )
 

@@ -3,39 +3,80 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from .. import checks, interrupts
+from ..errors import OptionsError, message
 from .arguments import AsJson, Threads, check_threads
 from .tables import plain, table, text_of
+
+SLOWER = 1.1
+"""A time that grew by more than this is marked."""
+TIMES = ("_ms", "_ns", "_us", "_s", "seconds", "ms_per_step", "ns_per_contact", "us_per_sphere", "us_per_pair")
 
 
 def bench(
     name: Annotated[str | None, typer.Argument(help="One bench (default: all).", show_default=False)] = None,
     as_json: AsJson = False,
     listed: Annotated[bool, typer.Option("--list", help="List the benches.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: roughly how fast.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for tables and figures (of `peers`).")] = None,
+    compare: Annotated[
+        Path | None, typer.Option("--compare", help="Lines of an earlier --json: ratios, slower times marked.")
+    ] = None,
     threads: Threads = None,
 ) -> None:
-    """Measure the speed of this machine with this version."""
+    """Measure the speed of this machine with this version.
+
+    Example: tumble bench solver --json > old.jsonl, and after a change tumble bench solver --compare old.jsonl
+    """
     from ..bench import BENCHES, Setting
 
     if listed:
         return table(
             "benches",
             ("name", "what it measures"),
-            [(n, (f.__doc__ or "").strip().split("\n")[0]) for n, f in BENCHES.items()],
+            [(n, " ".join((f.__doc__ or "").split("\n\n")[0].split())) for n, f in BENCHES.items()],
         )
     check_threads(threads)
     names = list(BENCHES) if name is None else [checks.choice("bench", name, BENCHES)]
+    before = {} if compare is None else _lines(compare)
     rows = []
     with interrupts.saying(str):
         for chosen in names:
-            for row in BENCHES[chosen](Setting(threads=threads)):
+            for row in BENCHES[chosen](Setting(threads=threads, quick=quick, out=out)):
+                old = before.get((row["bench"], row["case"], row["metric"]))
+                if old:
+                    row = row | {"before": old, "ratio": row["value"] / old}
                 if as_json:
                     print(json.dumps(plain(row)), flush=True)
                 else:
-                    rows.append(tuple(text_of(row[k]) for k in ("bench", "case", "metric", "value")))
-    if not as_json:
-        table("bench", ("bench", "case", "metric", "value"), rows)
+                    rows.append(row)
+    if as_json:
+        return
+    columns = ["bench", "case", "metric", "value"]
+    if compare is None:
+        return table("bench", columns, [tuple(text_of(row[k]) for k in columns) for row in rows])
+    table("bench", [*columns, "before", "ratio", ""], [_compared(row, columns) for row in rows])
+
+
+def _compared(row: dict[str, Any], columns: list[str]) -> tuple[str, ...]:
+    """A line with the figure of before, and a mark where a time grew."""
+    cells = tuple(text_of(row[k]) for k in columns)
+    if "ratio" not in row:
+        return (*cells, "", "", "new")
+    slower = row["ratio"] > SLOWER and any(word in row["metric"] for word in TIMES)
+    return (*cells, text_of(row["before"]), f"{row['ratio']:.3f}", "SLOWER" if slower else "")
+
+
+def _lines(path: Path) -> dict[tuple[str, str, str], float]:
+    """Figures of an earlier run, by bench, case and metric."""
+    try:
+        rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        return {(row["bench"], row["case"], row["metric"]): float(row["value"]) for row in rows if row["value"]}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
+        remedy = "Give a file that `tumble bench --json` wrote."
+        raise OptionsError(message("--compare", "must be lines of JSON", f"{path}: {cause}", remedy)) from None

@@ -24,6 +24,7 @@ from .arguments import (
     option,
     scene_settings,
 )
+from .view import Host, Port, live, play
 
 
 def run(
@@ -61,6 +62,9 @@ def run(
     strict: Strict = False,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
+    view: Annotated[bool, typer.Option("--view", help="Watch it in a browser; afterwards it can be played.")] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
 ) -> None:
     """Run a scene file. What is given here wins over the file.
 
@@ -81,14 +85,15 @@ def run(
     path = Path(scene.stem + ".h5") if out is None else out
     if is_input(path, scene):
         raise FileError(message(f"--out {path}", "must be another file than the scene", path, "Choose another name."))
-    save: dict[str, Any] = {
-        "fields": SAVE_FIELDS if contacts else SAVE_FIELDS[:-1],
-        "bodies": tuple(bodies) if bodies else None,
-        "precision": "single" if single else "double",
-        "compress": compress,
-    }
     _check_script(scene)
     loaded = load_scene(scene, settings=scene_settings(settings))
+    proposed = dict(loaded.save)
+    save: dict[str, Any] = {
+        "fields": SAVE_FIELDS if contacts else tuple(proposed.pop("fields", SAVE_FIELDS[:-1])),
+        "bodies": tuple(bodies or proposed.pop("bodies", ())) or None,
+        "precision": "single" if single else proposed.pop("precision", "double"),
+        "compress": compress or proposed.pop("compress", False),
+    }
     step = loaded.step | only_given(dt=dt, law=law, unique_forces=unique_forces or None)
     until = loaded.until if until is None else until
     for name, value, place in (("dt", step.get("dt"), "step"), ("until", until, "run")):
@@ -104,25 +109,34 @@ def run(
     options = StepOptions(**step)
     wanted = loaded.solver | only_given(name=solver, tolerance=tolerance, max_iterations=max_iterations)
     chosen = solver_of_steps(wanted)
-    every = save_every if save_every is not None else loaded.save_every
+    every = next((n for n in (save_every, loaded.save_every, proposed.get("every")) if n is not None), None)
     if resume:
         every, save = _as_begun(path, save_every, save)
-    save |= {"overwrite": overwrite, "checkpoint": checkpoint, "background": background, **only_given(every=every)}
+    save |= {
+        "overwrite": overwrite,
+        "checkpoint": checkpoint,
+        "background": background or proposed.get("background", False),
+    }
+    save |= only_given(every=every, frames_per_checkpoint=proposed.get("frames_per_checkpoint"))
     kept = Save(path=path, **save)
     with interrupts.saying(lambda: _where(path)):
         sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads)
-        result = sim.run(
-            until=until,
-            save=kept,
-            progress=False if quiet else None,
-            strict=strict,
-            resume=resume,
-            accept_changes=accept_changes,
-            wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - interrupts.STARTED)),
-            dump_problems=dump_problem or (),
-        )
+        with live(sim, view, host, port) as watch:
+            result = sim.run(
+                until=until,
+                save=kept,
+                progress=False if quiet else None,
+                strict=strict,
+                resume=resume,
+                accept_changes=accept_changes,
+                wall_time=None if wall_time is None else max(1e-3, wall_time - (time.monotonic() - interrupts.STARTED)),
+                dump_problems=dump_problem or (),
+                stop=watch,
+            )
     if not quiet:
-        print(result.summary())
+        print(result.summary(), flush=True)
+    if view:
+        play(path, host, port)
 
 
 def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int | None, dict[str, Any]]:

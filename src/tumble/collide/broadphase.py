@@ -11,7 +11,18 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ShapeArrays, blocks
+from ..backends.base import (
+    BoxedArrays,
+    CarriedArrays,
+    FilterArrays,
+    GridArrays,
+    LocalArrays,
+    PairArrays,
+    PlaneArrays,
+    ShapeArrays,
+    blocks,
+    pools_of,
+)
 from ..enums import ShapeKind
 from ..scene.model import Model
 
@@ -33,28 +44,41 @@ class PairSearch:
             model.shape_smallest,
             np.zeros((m, 3)),
             np.zeros((m, 9)),
+            model.shape_rank,
         )
         self.box = np.zeros((m, 6))
-        self._level = np.zeros(m, np.int64)
-        self._key = np.zeros(m, np.int64)
-        self._level_count = np.zeros(backend.LEVELS, np.int64)
+        self._local = LocalArrays(model.shape_position, model.shape_orientation)
+        self._pools = pools_of(model.geometry).boxes
+        self._boxed = BoxedArrays(model.shape_kind, model.shape_body, self.box)
+        self._filters = FilterArrays(model.body_kind, model.body_group, model.body_mask, model.excluded)
         self._histogram = np.zeros(8 * backend.LEVELS, np.int64)
         buckets = 1 << max(4, int(np.ceil(np.log2(max(1, m)))))
-        self._bucket_start = np.zeros(buckets + 2, np.int64)
-        self._item = np.zeros(m, np.int32)
-        self._single = np.zeros(backend.FEW * backend.LEVELS, np.int32)
-        self._levels = np.zeros(backend.LEVELS, np.int64)
+        self._grid = GridArrays(
+            np.zeros(m, np.int64),
+            np.zeros(m, np.int64),
+            np.zeros(backend.LEVELS, np.int64),
+            np.zeros(buckets + 2, np.int64),
+            np.zeros(m, np.int32),
+            np.zeros(backend.FEW * backend.LEVELS, np.int32),
+            np.zeros(backend.LEVELS, np.int64),
+        )
+        self._few = None
+        if m <= backend.FEW:  # no grid: all are compared with all
+            self._few = (0, m, 0)
+            self._grid.single[:m] = np.arange(m)
         self._planes = np.flatnonzero(model.shape_kind == ShapeKind.HALF_SPACE).astype(np.int32)
         self.blocks = blocks(m, backend.PAIR_BLOCK)
-        self.capacity = 4 * backend.PAIR_BLOCK
-        self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
-        self.count = np.zeros(self.blocks, np.int64)
+        self._reserve(4 * backend.PAIR_BLOCK)
         self.reach_speed = np.zeros(model.body_count)
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
         self._scratch = np.zeros(model.body_count)
         self._stir = 0.0
         self._no_scratch = np.zeros(1)
         self._smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
+
+    def _reserve(self, capacity: int) -> None:
+        pair = np.zeros((self.blocks * capacity, 2), np.int32)
+        self.pairs = PairArrays(pair, capacity, np.zeros(self.blocks, np.int64))
 
     def place(
         self,
@@ -70,13 +94,9 @@ class PairSearch:
         self._stir = stir = h * self._backend.largest_speed(m.body_kind, free)
         self._backend.place_shapes(
             self.shapes,
-            m.geometry,
-            m.shape_position,
-            m.shape_orientation,
-            position,
-            orientation,
-            matrix,
-            free,
+            self._local,
+            CarriedArrays(position, orientation, matrix, free),
+            self._pools,
             h,
             margin,
             stir,
@@ -85,61 +105,23 @@ class PairSearch:
         )
 
     def find(self, free: np.ndarray, h: float, margin: float) -> int:
-        """Fill `pair`, `capacity` places a block; returns the number of pairs."""
+        """Fill `pairs`; returns their number."""
         m, b = self._model, self._backend
-        phase = b.choose_phase(m.shape_kind, self.box, self._level, self._histogram)
-        b.cell_keys(m.shape_kind, self.box, phase, self._level, self._key)
-        singles, used = b.build_grid(
-            self._level, self._key, self._level_count, self._bucket_start, self._item, self._single, self._levels
-        )
+        grid, used = self._grid, self._few
+        if used is None:
+            phase = b.choose_phase(m.shape_kind, self.box, grid.level, self._histogram)
+            b.cell_keys(m.shape_kind, self.box, phase, grid.level, grid.key)
+            used = phase, *b.build_grid(grid)
+        planes = PlaneArrays(self._planes, self.shapes.position, self.shapes.matrix, free)
         while True:
-            b.find_pairs(
-                m.shape_kind,
-                m.shape_body,
-                m.body_kind,
-                m.body_group,
-                m.body_mask,
-                m.excluded,
-                self.box,
-                self.shapes.position,
-                self.shapes.matrix,
-                free,
-                h,
-                0.5 * max(0.0, margin),
-                phase,
-                self._level,
-                self._key,
-                self._level_count,
-                self._bucket_start,
-                self._item,
-                self._single,
-                singles,
-                self._levels,
-                used,
-                self._planes,
-                len(self._planes),
-                self.pair,
-                self.capacity,
-                self.count,
-            )
-            most, total = b.most_and_total(self.count)
-            if most <= self.capacity:
+            b.find_pairs(self._boxed, self._filters, planes, grid, used, h, 0.5 * max(0.0, margin), self.pairs)
+            most, total = b.most_and_total(self.pairs.count)
+            if most <= self.pairs.capacity:
                 break
-            self.capacity = most + most // 4
-            self.pair = np.zeros((self.blocks * self.capacity, 2), np.int32)
+            self._reserve(most + most // 4)
         # Where nothing moves farther than the margin, no neighbour can hand on more than it covers.
         if self._stir <= (self._smallest_margin if margin < 0.0 else margin):
             self.reach_speed[:] = 0.0
-            return int(total)
-        b.spread_speed(
-            self.pair,
-            self.capacity,
-            self.count,
-            self.blocks,
-            m.shape_body,
-            m.body_kind,
-            free,
-            self.reach_speed,
-            self._scratch,
-        )
+        else:
+            b.spread_speed(self.pairs, m.shape_body, m.body_kind, free, self.reach_speed, self._scratch)
         return int(total)

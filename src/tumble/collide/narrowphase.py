@@ -6,8 +6,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import BodyArrays
+from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind
+from ..kernels.contact_rows import placed
 from ..kernels.distance import is_ball_pair
 from ..kernels.jit import interpreted, most_threads
 from ..scene.model import Model
@@ -48,21 +49,26 @@ class ContactSearch:
 
     def __init__(self, model: Model, backend: ModuleType, blocks: int) -> None:
         self._model, self._backend = model, backend
-        self._blocks = blocks
         threads = most_threads()
         self._scratch = np.zeros((threads, backend.SCRATCH))
         self._rows = np.zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
-        self._count = np.zeros(blocks, np.int64)
+        self._blocks = blocks
         self._has_balls, self._has_convex, self._has_surfaces = _families(model)
+        self._pools = pools_of(model.geometry)
+        self._located = LocatedArrays(model.shape_rank, model.shape_local)
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
-        self._pairs = np.arange(model.friction.size, dtype=float).reshape(model.friction.shape)
+        self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
+        self._by_rank = np.argsort(model.body_uid).astype(np.int32)
+        in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
+        self._place = None if in_order else backend.over_contacts(placed)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._raw = np.zeros((self._blocks * capacity, 8))
-        self._shapes = np.zeros((self._blocks * capacity, 2), np.int32)
+        room = self._blocks * capacity
+        self._raw = RawArrays(
+            np.zeros((room, 8)), np.zeros((room, 2), np.int32), capacity, np.zeros(self._blocks, np.int64)
+        )
 
     def find(
         self, pairs: PairSearch, center: np.ndarray, free: np.ndarray, h: float, margin: float, contacts: Contacts
@@ -71,59 +77,31 @@ class ContactSearch:
         m, b = self._model, self._backend
         bodies = BodyArrays(m.body_kind, center, free, pairs.reach_speed)
         while True:
-            given = pairs.shapes, bodies, m.geometry, h, margin, pairs.pair, pairs.capacity, pairs.count, self._blocks
-            found = self._raw, self._shapes, self._capacity, self._count
-            self._count[:] = 0
+            pools, raw = self._pools, self._raw
+            raw.count[:] = 0
             if self._has_balls:
-                b.find_ball_contacts(*given, *found, self._scratch)
+                b.find_ball_contacts(pairs.shapes, bodies, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_convex:
-                b.find_convex_contacts(*given, *found, self._scratch)
+                b.find_convex_contacts(
+                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, raw, self._scratch
+                )
             if self._has_surfaces:
-                b.find_surface_contacts(*given, *found, self._scratch, self._rows)
-            most, total = b.most_and_total(self._count)
-            if most <= self._capacity - b.MOST:
+                b.find_surface_contacts(
+                    pairs.shapes, bodies, pools.surfaces, h, margin, pairs.pairs, raw, self._scratch, self._rows
+                )
+            most, total = b.most_and_total(raw.count)
+            if most <= raw.capacity - b.MOST:
                 break
             self._reserve(most + most // 4 + b.MOST)
         contacts.reserve(int(total))
-        contacts.count = int(
-            b.sort_contacts(
-                self._raw,
-                self._shapes,
-                self._capacity,
-                self._count,
-                self._blocks,
-                m.shape_body,
-                m.shape_local,
-                self._start,
-                self._cursor,
-                contacts.order,
-                contacts.body_a,
-                contacts.body_b,
-                contacts.feature,
-            )
-        )
-        b.arrange_contacts(
-            contacts.count,
-            contacts.order,
-            self._raw,
-            self._shapes,
-            m.shape_body,
-            m.shape_material,
-            self._pairs if m.pair_laws.active else m.friction,
-            m.shape_smallest,
-            contacts.body_a,
-            contacts.friction,
-            contacts.size,
-            contacts.normal,
-            contacts.point,
-            contacts.gap,
-        )
-        if m.pair_laws.active:  # the table of pairs took the place of friction
-            n = contacts.count
-            contacts.pair[:n] = contacts.friction[:n]
-            contacts.friction[:n] = m.friction.ravel()[contacts.pair[:n]]
+        contacts.count = int(total)
+        if total > 0:
+            b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
+            b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
+        if self._place is not None:  # so far bodies were numbered by uid
+            self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 
     @property
     def nbytes(self) -> int:
         """Memory of the buffers that grow with the contacts."""
-        return self._raw.nbytes + self._shapes.nbytes
+        return self._raw.row.nbytes + self._raw.shapes.nbytes

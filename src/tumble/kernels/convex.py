@@ -3,17 +3,49 @@
 A shape is its kind and four numbers s; s[3] is the radius of the ball that is added to the core. The cores: sphere a
 point; capsule the segment |z| <= s[2]; box the half-extents s[:3]; cylinder radius s[0], |z| <= s[2]; cone base radius
 s[0] at z = -s[2], apex at z = s[2]; ellipsoid the semi-axes s[:3]; hull the points s[0] .. s[0] + s[1] of the pool;
-triangle the nine numbers of scratch from s[0] on. Pairs are treated in the frame of the first shape: `turn` and `shift`
-are the pose of the second one in it.
+triangle the nine numbers of scratch from s[0] on. `hulls` (`backends.base.HullArrays`) are the pooled points and faces.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from .jit import formula, merged_formula
 from .kinds import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, TRIANGLE
 from .linalg import add, cross, dot, mat_t_vec, mat_vec, norm, sub
+
+
+class Convex(NamedTuple):
+    """A convex shape in its own frame."""
+
+    kind: np.int64
+    s: tuple[float, float, float, float]
+    hull: np.int64  # its number among the hulls
+
+
+class Pair(NamedTuple):
+    """Two convex shapes in the frame of the first."""
+
+    a: Convex
+    b: Convex
+    turn: tuple[float, ...]  # the matrix of b's axes
+    shift: tuple[float, float, float]  # the place of b
+
+
+class Pose(NamedTuple):
+    """Where a shape is."""
+
+    position: tuple[float, float, float]
+    matrix: tuple[float, ...]
+
+
+@formula
+def shifted(pair, shift):
+    """The pair with the second shape at another place."""
+    return Pair(pair.a, pair.b, pair.turn, shift)
 
 
 @formula
@@ -24,8 +56,9 @@ def triangle_corner(scratch, at, k):
 
 
 @merged_formula
-def support(kind, s, points, scratch, d):
+def support(convex, points, scratch, d):
     """The point of the core that is farthest along d."""
+    kind, s = convex.kind, convex.s
     if kind == BOX:
         return (
             s[0] if d[0] >= 0.0 else -s[0],
@@ -71,18 +104,19 @@ def support(kind, s, points, scratch, d):
 
 
 @formula
-def separation(ka, sa, kb, sb, turn, shift, points, scratch, n):
+def separation(pair, points, scratch, n):
     """Gap of the two cores along the unit vector n (from A to B): never more than their distance, and minus the depth
     if n is the shortest way out. Returns it with the two support points."""
-    a = support(ka, sa, points, scratch, n)
-    b = support(kb, sb, points, scratch, mat_t_vec(turn, (-n[0], -n[1], -n[2])))
-    b = add(mat_vec(turn, b), shift)
+    a = support(pair.a, points, scratch, n)
+    b = support(pair.b, points, scratch, mat_t_vec(pair.turn, (-n[0], -n[1], -n[2])))
+    b = add(mat_vec(pair.turn, b), pair.shift)
     return dot(n, b) - dot(n, a), a, b
 
 
 @formula
-def core_size(kind, s, points, scratch):
+def core_size(convex, points, scratch):
     """Largest extent of the core from its origin, roughly: the scale of rounding errors."""
+    kind, s = convex.kind, convex.s
     if kind == HULL:
         i = int(s[0])
         size = 0.0
@@ -116,8 +150,9 @@ def triangle_normal(scratch, at):
 
 
 @formula
-def nearest_face(s, hull, face_start, face_plane, points, d):
+def nearest_face(convex, hulls, d):
     """The face of a hull that looks most along d among those through its support point, and the cosine."""
+    s, hull, points, face_start, face_plane = convex.s, convex.hull, hulls.point, hulls.face_start, hulls.face_plane
     top, most, size = int(s[0]), -math.inf, 0.0
     for i in range(int(s[0]), int(s[0]) + int(s[1])):
         along = points[i, 0] * d[0] + points[i, 1] * d[1] + points[i, 2] * d[2]
@@ -134,8 +169,9 @@ def nearest_face(s, hull, face_start, face_plane, points, d):
 
 
 @formula
-def flat_normal(kind, s, hull, face_start, face_plane, points, scratch, d):
+def flat_normal(convex, hulls, scratch, d):
     """Outward normal of the flat or ruled face that looks most along the unit vector d; zero where there is none."""
+    kind, s = convex.kind, convex.s
     if kind == BOX:
         x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
         if x >= y and x >= z:
@@ -144,8 +180,8 @@ def flat_normal(kind, s, hull, face_start, face_plane, points, scratch, d):
             return (0.0, 1.0 if d[1] >= 0.0 else -1.0, 0.0)
         return (0.0, 0.0, 1.0 if d[2] >= 0.0 else -1.0)
     if kind == HULL:
-        f, _ = nearest_face(s, hull, face_start, face_plane, points, d)
-        return (face_plane[f, 0], face_plane[f, 1], face_plane[f, 2])
+        f, _ = nearest_face(convex, hulls, d)
+        return (hulls.face_plane[f, 0], hulls.face_plane[f, 1], hulls.face_plane[f, 2])
     if kind == TRIANGLE:
         n = triangle_normal(scratch, int(s[0]))
         if dot(n, d) < 0.0:

@@ -6,10 +6,24 @@ import math
 
 from .convex import support
 from .jit import formula
-from .linalg import column, dot, mat_t_vec
+from .kinds import MESH
+from .linalg import column, dot, mat_t_vec, mat_vec
 from .surfaces import TRIANGLE_B
 
-__all__ = ["after", "box_in", "boxes_apart", "cell_range", "triangle_apart", "widened"]
+__all__ = [
+    "TREE_LEAF",
+    "after",
+    "box_in",
+    "boxes_apart",
+    "cell_range",
+    "local_box",
+    "triangle_apart",
+    "turned_box",
+    "widened",
+]
+
+TREE_LEAF = 4
+"""Triangles in a leaf of a mesh's tree."""
 
 
 @formula
@@ -33,27 +47,53 @@ def after(node):
 
 
 @formula
-def _extent(ka, sa, points, scratch, d):
+def _extent(convex, points, scratch, d):
     """How far a shape reaches along the unit vector d, in its frame."""
-    return dot(d, support(ka, sa, points, scratch, d)) + sa[3]
+    return dot(d, support(convex, points, scratch, d)) + convex.s[3]
 
 
 @formula
-def box_in(ka, sa, turn, shift, points, scratch):
+def box_in(convex, turn, shift, points, scratch):
     """Box of a convex shape A in the frame of B, whose pose in A's frame is (turn, shift): low, high."""
     origin = mat_t_vec(turn, (-shift[0], -shift[1], -shift[2]))
     x, y, z = column(turn, 0), column(turn, 1), column(turn, 2)
     high = (
-        origin[0] + _extent(ka, sa, points, scratch, x),
-        origin[1] + _extent(ka, sa, points, scratch, y),
-        origin[2] + _extent(ka, sa, points, scratch, z),
+        origin[0] + _extent(convex, points, scratch, x),
+        origin[1] + _extent(convex, points, scratch, y),
+        origin[2] + _extent(convex, points, scratch, z),
     )
     low = (
-        origin[0] - _extent(ka, sa, points, scratch, (-x[0], -x[1], -x[2])),
-        origin[1] - _extent(ka, sa, points, scratch, (-y[0], -y[1], -y[2])),
-        origin[2] - _extent(ka, sa, points, scratch, (-z[0], -z[1], -z[2])),
+        origin[0] - _extent(convex, points, scratch, (-x[0], -x[1], -x[2])),
+        origin[1] - _extent(convex, points, scratch, (-y[0], -y[1], -y[2])),
+        origin[2] - _extent(convex, points, scratch, (-z[0], -z[1], -z[2])),
     )
     return low, high
+
+
+@formula
+def local_box(surface, trees, field_shape):
+    """Low and high corner of a mesh or height field in its own frame."""
+    s, entry = surface.s, surface.entry
+    if surface.kind == MESH:
+        node = trees.start[entry]
+        b = trees.box
+        return (b[node, 0], b[node, 1], b[node, 2]), (b[node, 3], b[node, 4], b[node, 5])
+    x = 0.5 * s[0] * (field_shape[entry, 0] - 1)
+    y = 0.5 * s[1] * (field_shape[entry, 1] - 1)
+    return (-x, -y, s[2]), (x, y, s[3])
+
+
+@formula
+def turned_box(low, high, m):
+    """The box (low, high) after turning by m: its middle and its half-extents."""
+    half = (0.5 * (high[0] - low[0]), 0.5 * (high[1] - low[1]), 0.5 * (high[2] - low[2]))
+    middle = mat_vec(m, (0.5 * (high[0] + low[0]), 0.5 * (high[1] + low[1]), 0.5 * (high[2] + low[2])))
+    reach = (
+        abs(m[0]) * half[0] + abs(m[1]) * half[1] + abs(m[2]) * half[2],
+        abs(m[3]) * half[0] + abs(m[4]) * half[1] + abs(m[5]) * half[2],
+        abs(m[6]) * half[0] + abs(m[7]) * half[1] + abs(m[8]) * half[2],
+    )
+    return middle, reach
 
 
 @formula

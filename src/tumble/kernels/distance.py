@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .boxes import between_faces, box_depth
-from .convex import core_size, flat_normal, is_curved, separation, support, triangle_corner, triangle_normal
+from .convex import core_size, flat_normal, is_curved, separation, shifted, support, triangle_corner, triangle_normal
 from .epa import epa
 from .gjk import BEYOND, OVERLAP, SEPARATED, STUCK, gjk, move_rows, nearest_on_triangle
 from .jit import formula
@@ -37,25 +37,25 @@ NOT_MOVED = (0.0, 0.0, 0.0)
 
 
 @formula
-def convex_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach):
+def convex_gap(pair, pools, reach):
     """Gap of the two shapes, unit normal from A to B, and the point of A's core that is nearest (all in A's frame).
 
-    ha, hb: numbers of the hulls. Beyond `reach` only a lower bound of the gap is given, which is beyond it too.
+    Beyond `reach` only a lower bound of the gap is given, which is beyond it too. pools: (hulls, scratch).
     """
+    hulls, scratch = pools
+    ka, sa, kb, sb = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s
     radius = sa[3] + sb[3]
     if kb == HALF_SPACE:
-        up = column(turn, 2)
+        up = column(pair.turn, 2)
         n = (-up[0], -up[1], -up[2])
-        a = support(ka, sa, points, scratch, n)
-        return dot(sub(a, shift), up) - sa[3], n, a
+        a = support(pair.a, hulls.point, scratch, n)
+        return dot(sub(a, pair.shift), up) - sa[3], n, a
     if ka == SPHERE and (kb <= CONE or kb == TRIANGLE):
-        return ball_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach)
+        return ball_gap(pair, scratch, reach)
     if kb == CAPSULE:
-        gap, n, a = _segments(sa[2], column(turn, 2), sb[2], shift)
+        gap, n, a = _segments(sa[2], column(pair.turn, 2), sb[2], pair.shift)
         return gap - radius, n, a
-    gap, n, a = _general_gap(
-        ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach + radius
-    )
+    gap, n, a = _general_gap(pair, hulls, scratch, reach + radius)
     return gap - radius, n, a
 
 
@@ -69,8 +69,9 @@ def is_ball_pair(ka, kb):
 
 
 @formula
-def ball_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach):
+def ball_gap(pair, scratch, reach):
     """`convex_gap` of a ball and a shape of closed form or a triangle: no search, so a scene of balls compiles none."""
+    sa, kb, sb, turn, shift = pair.a.s, pair.b.kind, pair.b.s, pair.turn, pair.shift
     centre = (0.0, 0.0, 0.0)
     if kb == HALF_SPACE:
         up = column(turn, 2)
@@ -210,61 +211,33 @@ def _segments(la, axis, lb, shift):
 
 
 @formula
-def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach):
+def _general_gap(pair, hulls, scratch, reach):
     """Gap of the cores."""
-    scale = core_size(ka, sa, points, scratch) + core_size(kb, sb, points, scratch) + norm(shift)
+    points = hulls.point
+    ka, sa, kb, sb, turn, shift = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s, pair.turn, pair.shift
+    scale = core_size(pair.a, points, scratch) + core_size(pair.b, points, scratch) + norm(shift)
     curved = is_curved(ka) or is_curved(kb)
     relative = CURVED_RELATIVE if curved else RELATIVE
     if curved:
-        found, gap, n, a = _curved(
-            ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach, scale
-        )
+        found, gap, n, a = _curved(pair, hulls, scratch, reach, scale)
         if found:
             return gap, n, a
     state, v, a, count = gjk(
-        ka,
-        sa,
-        kb,
-        sb,
-        turn,
-        shift,
-        NOT_MOVED,
-        points,
-        scratch,
-        shift,
-        0,
-        max(reach, CLOSE * scale),
-        CLOSE * scale,
-        relative,
+        pair, NOT_MOVED, points, scratch, shift, 0, max(reach, CLOSE * scale), CLOSE * scale, relative
     )
     length = norm(v)
     n = (v[0] / length, v[1] / length, v[2] / length) if length > 0.0 else (0.0, 0.0, 1.0)
     if state == BEYOND:
-        gap, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, n)
+        gap, _, _ = separation(pair, points, scratch, n)
         return gap, n, a
     if state == SEPARATED or (state == STUCK and not curved):
         return length, n, a
     if ka == TRIANGLE and kb == TRIANGLE:
-        gap, n = triangle_axis(sa, sb, turn, shift, points, scratch, scale)
+        gap, n = triangle_axis(pair, points, scratch, scale)
         if gap == -math.inf:
             return math.inf, n, a
-        moved = axpy(APART * scale - gap, n, shift)
-        _, _, a, _ = gjk(
-            ka,
-            sa,
-            kb,
-            sb,
-            turn,
-            moved,
-            NOT_MOVED,
-            points,
-            scratch,
-            n,
-            0,
-            math.inf,
-            TOUCHING * scale,
-            relative,
-        )
+        moved = shifted(pair, axpy(APART * scale - gap, n, shift))
+        _, _, a, _ = gjk(moved, NOT_MOVED, points, scratch, n, 0, math.inf, TOUCHING * scale, relative)
         return gap, n, a
     if state == OVERLAP and ka == BOX and kb == BOX:
         gap, n, a = box_depth(sa, sb, turn, shift)
@@ -272,92 +245,63 @@ def _general_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_p
             gap, n = between_faces(sa, sb, turn, shift, gap, n)
             return gap, n, a
     # Nearly touching or overlapping: from the last direction on. If that does not end shallow, look all round.
-    gap, n, a, settled = _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, count, scale, relative)
+    gap, n, a, settled = _polish(pair, points, scratch, n, a, count, scale, relative)
     if state == OVERLAP and not (settled and gap >= -SHALLOW * scale):
-        gap, n, a = _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved)
-    gap, n = _snap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, gap, n, scale)
+        gap, n, a = _deep(pair, points, scratch, scale, curved)
+    gap, n = _snap(pair, hulls, scratch, gap, n, scale)
     if ka == BOX and kb == BOX:
         gap, n = between_faces(sa, sb, turn, shift, gap, n)
     return gap, n, a
 
 
 @formula
-def _curved(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, reach, scale):
+def _curved(pair, hulls, scratch, reach, scale):
     """(found, gap, normal, point of A) of two cores, one of them curved, that are apart or overlap a little.
 
     A rough normal from GJK with the two moved apart, where few iterations are enough; then Newton's method.
     """
+    points, shift = hulls.point, pair.shift
     length = norm(shift)
     if length == 0.0:
         return False, 0.0, shift, shift
     t = NUDGE * scale / length
     moved = (t * shift[0], t * shift[1], t * shift[2])
-    state, v, a, _ = gjk(
-        ka,
-        sa,
-        kb,
-        sb,
-        turn,
-        add(shift, moved),
-        moved,
-        points,
-        scratch,
-        shift,
-        0,
-        reach,
-        TOUCHING * scale,
-        ROUGH,
-    )
+    apart = shifted(pair, add(shift, moved))
+    state, v, a, _ = gjk(apart, moved, points, scratch, shift, 0, reach, TOUCHING * scale, ROUGH)
     if state == OVERLAP:
         return False, 0.0, v, a
     length = norm(v)
     n = (v[0] / length, v[1] / length, v[2] / length)
     if state == BEYOND:
-        gap, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, n)
+        gap, _, _ = separation(pair, points, scratch, n)
         return True, gap, n, a
-    found, gap, n, a = curved_gap(
-        ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, n, scale
-    )
+    found, gap, n, a = curved_gap(pair, hulls, scratch, n, scale)
     return found and gap >= -SHALLOW * scale, gap, n, a
 
 
 @formula
-def _deep(ka, sa, kb, sb, turn, shift, points, scratch, scale, curved):
+def _deep(pair, points, scratch, scale, curved):
     """Shortest way out by EPA, made exact for curved shapes."""
-    state, v, a, count = gjk(
-        ka,
-        sa,
-        kb,
-        sb,
-        turn,
-        shift,
-        NOT_MOVED,
-        points,
-        scratch,
-        shift,
-        0,
-        math.inf,
-        TOUCHING * scale,
-        RELATIVE,
-    )
+    state, v, a, count = gjk(pair, NOT_MOVED, points, scratch, pair.shift, 0, math.inf, TOUCHING * scale, RELATIVE)
     if state != OVERLAP:
         length = norm(v)
         return length, (v[0] / length, v[1] / length, v[2] / length), a
     precision = (CURVED if curved else EXACT) * scale
-    ok, n, depth, a = epa(ka, sa, kb, sb, turn, shift, points, scratch, count, scale, precision)
+    ok, n, depth, a = epa(pair, points, scratch, count, scale, precision)
     gap = -depth
     if not ok:
-        n, gap = _flat_difference(kb, sb, turn, scratch)
+        n, gap = _flat_difference(pair, scratch)
     elif curved:
-        gap, n, a, _ = _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, 0, scale, CURVED_RELATIVE)
+        gap, n, a, _ = _polish(pair, points, scratch, n, a, 0, scale, CURVED_RELATIVE)
     return gap, n, a
 
 
 @formula
-def _flat_difference(kb, sb, turn, scratch):
+def _flat_difference(pair, scratch):
     """Cores without volume between them that cross: leave across the plane they span, a triangle by its front."""
-    if kb == TRIANGLE:
-        n = mat_vec(turn, triangle_normal(scratch, int(sb[0])))
+    turn = pair.turn
+    if pair.b.kind == TRIANGLE:
+        n = mat_vec(turn, triangle_normal(scratch, int(pair.b.s[0])))
         return (-n[0], -n[1], -n[2]), 0.0
     u = column(turn, 2)
     n = cross((0.0, 0.0, 1.0), u)
@@ -368,41 +312,29 @@ def _flat_difference(kb, sb, turn, scratch):
 
 
 @formula
-def _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, rows, scale, relative):
+def _polish(pair, points, scratch, n, a, rows, scale, relative):
     """Move B along n until the two are a thousandth of their size apart, find the normal there, and again until it
     stays. rows: of the simplex that GJK left in scratch. Returns separation, normal, point, and whether it settled.
 
     Each round can only lessen the depth: the separation along the new normal is at least that along the old one. While
     the depth is small against the curvature of the surfaces, two or three rounds are enough.
     """
+    shift = pair.shift
     apart = APART * scale
-    gap, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, n)
+    gap, _, _ = separation(pair, points, scratch, n)
     place = shift
     for _ in range(POLISH_LIMIT):
         moved = axpy(apart - gap, n, shift)
         move_rows(scratch, rows, sub(moved, place))
         place = moved
         state, v, p, rows = gjk(
-            ka,
-            sa,
-            kb,
-            sb,
-            turn,
-            moved,
-            NOT_MOVED,
-            points,
-            scratch,
-            n,
-            rows,
-            math.inf,
-            TOUCHING * scale,
-            relative,
+            shifted(pair, moved), NOT_MOVED, points, scratch, n, rows, math.inf, TOUCHING * scale, relative
         )
         if state == OVERLAP:
             break
         length = norm(v)
         m = (v[0] / length, v[1] / length, v[2] / length)
-        new, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, m)
+        new, _, _ = separation(pair, points, scratch, m)
         gained = new - gap
         if gained < -1e-12 * scale:
             return gap, n, p, True
@@ -413,21 +345,22 @@ def _polish(ka, sa, kb, sb, turn, shift, points, scratch, n, a, rows, scale, rel
 
 
 @formula
-def _snap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, gap, n, scale):
+def _snap(pair, hulls, scratch, gap, n, scale):
     """Take a face's own normal where it separates as well as the one found."""
-    gap, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, n)
+    points, turn = hulls.point, pair.turn
+    gap, _, _ = separation(pair, points, scratch, n)
     slack = 1e-12 * scale
-    m = flat_normal(ka, sa, ha, face_start, face_plane, points, scratch, n)
+    m = flat_normal(pair.a, hulls, scratch, n)
     if dot(m, n) > 0.5:
-        new, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, m)
+        new, _, _ = separation(pair, points, scratch, m)
         if new >= gap - slack:
             gap, n = new, m
             slack = 0.0
     d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-    m = mat_vec(turn, flat_normal(kb, sb, hb, face_start, face_plane, points, scratch, d))
+    m = mat_vec(turn, flat_normal(pair.b, hulls, scratch, d))
     m = (-m[0], -m[1], -m[2])
     if dot(m, n) > 0.5:
-        new, _, _ = separation(ka, sa, kb, sb, turn, shift, points, scratch, m)
+        new, _, _ = separation(pair, points, scratch, m)
         if new >= gap - slack and (slack > 0.0 or new > gap):
             gap, n = new, m
     return gap, n

@@ -23,10 +23,11 @@ EPA_END = _EDGE + 2 * EDGES
 
 
 @formula
-def _difference(ka, sa, kb, sb, turn, shift, points, scratch, n):
+def _difference(pair, points, scratch, n):
     """Support point of A - B along n seen as B - A against n: (b - a) that is most negative along n, and a."""
-    a = support(ka, sa, points, scratch, n)
-    b = add(mat_vec(turn, support(kb, sb, points, scratch, mat_t_vec(turn, (-n[0], -n[1], -n[2])))), shift)
+    a = support(pair.a, points, scratch, n)
+    b = support(pair.b, points, scratch, mat_t_vec(pair.turn, (-n[0], -n[1], -n[2])))
+    b = add(mat_vec(pair.turn, b), pair.shift)
     return sub(b, a), a
 
 
@@ -46,19 +47,19 @@ def _spans(scratch, count, w, tolerance):
 
 
 @formula
-def _complete(ka, sa, kb, sb, turn, shift, points, scratch, count, tolerance):
+def _complete(pair, points, scratch, count, tolerance):
     """Add points to the simplex until it is a tetrahedron; returns the number of points reached."""
     while count < 4:
         before = count
         if count <= 1:
             if count == 0:
-                w, a = _difference(ka, sa, kb, sb, turn, shift, points, scratch, (1.0, 0.0, 0.0))
+                w, a = _difference(pair, points, scratch, (1.0, 0.0, 0.0))
                 put_point(scratch, 0, w, a)
                 count = 1
             for k in range(6):
                 s = 1.0 if k % 2 == 0 else -1.0
                 axis = (s if k // 2 == 0 else 0.0, s if k // 2 == 1 else 0.0, s if k // 2 == 2 else 0.0)
-                w, a = _difference(ka, sa, kb, sb, turn, shift, points, scratch, axis)
+                w, a = _difference(pair, points, scratch, axis)
                 if _spans(scratch, 1, w, tolerance):
                     put_point(scratch, 1, w, a)
                     count = 2
@@ -73,7 +74,7 @@ def _complete(ka, sa, kb, sb, turn, shift, points, scratch, count, tolerance):
                 c = c if k < 2 or k == 5 else -c
                 s = s if k < 3 else -s
                 d = (c * u[0] + s * v[0], c * u[1] + s * v[1], c * u[2] + s * v[2])
-                w, a = _difference(ka, sa, kb, sb, turn, shift, points, scratch, d)
+                w, a = _difference(pair, points, scratch, d)
                 if _spans(scratch, 2, w, tolerance):
                     put_point(scratch, 2, w, a)
                     count = 3
@@ -84,7 +85,7 @@ def _complete(ka, sa, kb, sb, turn, shift, points, scratch, count, tolerance):
             length = norm(n)
             for k in range(2):
                 s = (1.0 if k == 0 else -1.0) / length
-                w, a = _difference(ka, sa, kb, sb, turn, shift, points, scratch, (s * n[0], s * n[1], s * n[2]))
+                w, a = _difference(pair, points, scratch, (s * n[0], s * n[1], s * n[2]))
                 if _spans(scratch, 3, w, tolerance):
                     put_point(scratch, 3, w, a)
                     count = 4
@@ -134,14 +135,14 @@ def _toggle_edge(scratch, edges, i, j):
 
 
 @formula
-def epa(ka, sa, kb, sb, turn, shift, points, scratch, count, scale, precision):
+def epa(pair, points, scratch, count, scale, precision):
     """Unit normal n from A to B (B leaves by moving along it), depth, and a point of A there.
 
     count: rows of the simplex in scratch. scale: size of the shapes, for rounding; precision: when to stop.
     Returns ok = False where the two cores have no volume between them (crossing segments).
     """
     # In terms of B - A: the origin leaves through the nearest face with outer normal -n.
-    count = _complete(ka, sa, kb, sb, turn, shift, points, scratch, count, 1e-11 * scale)
+    count = _complete(pair, points, scratch, count, 1e-11 * scale)
     if count < 4:
         return False, (0.0, 0.0, 1.0), 0.0, (0.0, 0.0, 0.0)
     p, q, r, o = point_of(scratch, 0), point_of(scratch, 1), point_of(scratch, 2), point_of(scratch, 3)
@@ -166,7 +167,7 @@ def epa(ka, sa, kb, sb, turn, shift, points, scratch, count, scale, precision):
             break
         m = _face_normal(scratch, near)
         n = (-m[0], -m[1], -m[2])
-        w, a = _difference(ka, sa, kb, sb, turn, shift, points, scratch, n)
+        w, a = _difference(pair, points, scratch, n)
         height = dot(m, w)
         if height < best_depth:
             best_n, best_depth = n, height

@@ -206,10 +206,10 @@ def _nearest_on_tetrahedron(p, q, r, o):
 
 
 @formula
-def gjk(ka, sa, kb, sb, turn, shift, moved, points, scratch, start, rows, reach, touching, relative):
+def gjk(pair, moved, points, scratch, start, rows, reach, touching, relative):
     """Vector v from A's core to B's, A's nearest point, and how it ended.
 
-    shift: the place of B, moved away from its own by `moved`; only `reach` counts from its own place.
+    moved: how far the pair has been moved apart; only `reach` counts from B's own place.
 
     start: a first guess of v; rows: how many of the simplex in scratch to begin with instead (0: none); relative:
     error of the squared distance at which to stop. The number of rows left in scratch is returned last.
@@ -232,8 +232,9 @@ def gjk(ka, sa, kb, sb, turn, shift, moved, points, scratch, start, rows, reach,
         else:
             count = 0
     for _ in range(GJK_LIMIT):
-        a = support(ka, sa, points, scratch, v)
-        b = add(mat_vec(turn, support(kb, sb, points, scratch, mat_t_vec(turn, (-v[0], -v[1], -v[2])))), shift)
+        a = support(pair.a, points, scratch, v)
+        b = support(pair.b, points, scratch, mat_t_vec(pair.turn, (-v[0], -v[1], -v[2])))
+        b = add(mat_vec(pair.turn, b), pair.shift)
         w = sub(b, a)
         along = dot(v, w)
         if along > 0.0:

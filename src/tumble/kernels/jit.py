@@ -23,6 +23,7 @@ import numba
 import numpy as np
 from numba.core import event
 
+from . import pool
 from .cache import cache_root
 from .fingerprint import fingerprint
 from .inner import InnerCompiler
@@ -44,6 +45,7 @@ __all__ = [
     "merged_formula",
     "most_threads",
     "set_threads",
+    "threads",
 ]
 
 # No fastmath anywhere. A function that is called out of line is compiled twice, on its own and inside its caller, and
@@ -117,7 +119,7 @@ def _compiling_once(kernel: Any) -> Callable:
     compile_kernel = kernel.compile
 
     def compile_once(signature: Any, wait: bool = True) -> Any:
-        numba.get_num_threads()  # starts the threads, whose functions the code of a kernel names
+        pool.start()
         with ExitStack() as held:
             if fcntl is not None:
                 with suppress(OSError):  # a full disk or a folder gone: this process compiles for itself
@@ -244,17 +246,24 @@ def item_index(block, item):
     return np.uint64(block) * np.uint64(BLOCK) + np.uint64(item)
 
 
-def most_threads() -> int:
-    """Threads that loops can use at most."""
-    return int(numba.config.NUMBA_NUM_THREADS)
+def over_items(item: Callable, size: int, items: str) -> Callable:
+    """The pass that runs the formula item(c, ...) on `count` contacts or bodies c, in blocks of a fixed size; it is
+    called with the count and the other arguments. items: what they are; its name is that of the formula and "_over_"
+    items, by which `sim.ahead` finds it."""
+    function = interpreted(item)
+    name, arguments = f"{function.__name__}_over_{items}", ", ".join(list(inspect.signature(function).parameters)[1:])
+    source = f"""
+def {name}(block, count, {arguments}):
+    for i in range(min({size}, count - block * {size})):
+        item(unsigned(block) * unsigned({size}) + unsigned(i), {arguments})
+"""
+    names = {"item": item, "unsigned": np.uint64, "__name__": function.__module__}
+    exec(compile(source, function.__code__.co_filename, "exec"), names)
+    names[name].__doc__ = function.__doc__
+    return blockwise(size)(names[name])
 
 
-def set_threads(count: int) -> int:
-    """Use this many threads for the loops that follow; returns the number before."""
-    before = numba.get_num_threads()
-    if count != before:
-        numba.set_num_threads(count)
-    return before
+most_threads, threads, set_threads = pool.most_threads, pool.threads, pool.set_threads
 
 
 class _CompileLog(event.Listener):

@@ -11,7 +11,7 @@ import math
 from .convex import nearest_face, support, triangle_corner, triangle_normal
 from .cover import COVER_SIZE, COVERED, MOST, cover, is_kept, put_point
 from .gjk import SIMPLEX
-from .jit import formula
+from .jit import formula, merged_formula
 from .kinds import BOX, CAPSULE, CONE, CYLINDER, HALF_SPACE, HULL, SPHERE, TRIANGLE
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 
@@ -47,11 +47,12 @@ def _put_corner(scratch, at, p, name):
 
 
 @formula
-def facing(kind, s, hull, points, face_start, face_plane, loop_start, loop, scratch, d, at):
+def facing(convex, hulls, loops, scratch, d, at):
     """Corners, in the shape's frame, of the face or edge of the core that looks along the unit vector d; their number.
 
     Where d leaves the axis of a cap, its first corner is the lowest point of the rim.
     """
+    kind, s, points = convex.kind, convex.s, hulls.point
     if kind == BOX:
         x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
         axis = 0 if (x >= y and x >= z) else (1 if y >= z else 2)
@@ -67,12 +68,13 @@ def facing(kind, s, hull, points, face_start, face_plane, loop_start, loop, scra
             _put_corner(scratch, at + 4 * k, p, i)
         return 4
     if kind == HULL:
-        f, _ = nearest_face(s, hull, face_start, face_plane, points, d)
-        count = loop_start[f + 1] - loop_start[f]
+        f, _ = nearest_face(convex, hulls, d)
+        first = loops.start[f]
+        count = loops.start[f + 1] - first
         every = (count + CORNERS - 1) // CORNERS
         kept = 0
         for k in range(0, count, every):
-            i = loop[loop_start[f] + k]
+            i = loops.point[first + k]
             _put_corner(
                 scratch, at + 4 * kept, (points[i, 0], points[i, 1], points[i, 2]), (i - int(s[0])) % CORNER_NAMES
             )
@@ -110,7 +112,7 @@ def facing(kind, s, hull, points, face_start, face_plane, loop_start, loop, scra
         _put_corner(scratch, at, (0.0, 0.0, -s[2]), 0)
         _put_corner(scratch, at + 4, (0.0, 0.0, s[2]), 1)
         return 2
-    _put_corner(scratch, at, support(kind, s, points, scratch, d), 0)
+    _put_corner(scratch, at, support(convex, points, scratch, d), 0)
     return 1
 
 
@@ -329,63 +331,61 @@ def reduce_found(scratch, found, size):
 
 
 @formula
-def manifold(
-    ka,
-    sa,
-    ha,
-    kb,
-    sb,
-    hb,
-    turn,
-    shift,
-    points,
-    face_start,
-    face_plane,
-    loop_start,
-    loop,
-    scratch,
-    gap,
-    n,
-    a,
-    reach,
-    size,
-    pa,
-    ma,
-    out,
-    row,
-):
+def manifold(pair, hulls, loops, scratch, touch, size, pose, out, row):
     """Write the contact points within `reach` (at most MOST, with a triangle FOUND) as rows normal, point, gap, name;
     returns their number.
 
-    gap, n, a: what `convex_gap` found; size: of the smaller shape. Points and normals are turned into the world by
-    A's pose (pa, ma).
+    touch: what `meeting` found; size: of the smaller shape. Points and normals are turned into the world by A's pose.
     """
+    n, a = touch.normal, touch.point
     u, w = tangents(n)
-    ra, rb = sa[3], sb[3]
+    ra, rb = pair.a.s[3], pair.b.s[3]
     found = 0
-    if kb == HALF_SPACE:
-        found = _on_plane(
-            ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach, size
-        )
-    elif ka != SPHERE:
-        count_a = facing(ka, sa, ha, points, face_start, face_plane, loop_start, loop, scratch, n, _FACE_A)
-        if count_a > 1:
-            d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-            count_b = facing(kb, sb, hb, points, face_start, face_plane, loop_start, loop, scratch, d, _FACE_B)
-            if count_b > 1:
-                identity = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-                _to_normal_frame(scratch, _FACE_A, count_a, identity, (0.0, 0.0, 0.0), u, w, n)
-                _to_normal_frame(scratch, _FACE_B, count_b, turn, shift, u, w, n)
-                if count_a == 2 and count_b == 2:
-                    found = _edges(scratch, ra, rb)
-                elif count_a == 2:
-                    found = _edge_on_face(scratch, _FACE_A, _FACE_B, count_b, 1.0, ra, rb)
-                elif count_b == 2:
-                    found = _edge_on_face(scratch, _FACE_B, _FACE_A, count_a, -1.0, ra, rb)
-                elif kb == TRIANGLE:  # the corners of A keep their names from triangle to triangle
-                    found = _faces(scratch, _FACE_A, count_a, _FACE_B, count_b, False, ra, rb)
-                else:
-                    found = _faces(scratch, _FACE_B, count_b, _FACE_A, count_a, True, ra, rb)
+    if pair.b.kind == HALF_SPACE:
+        found = _on_plane(pair, hulls, loops, scratch, (n, u, w), touch.reach, size)
+    elif pair.a.kind != SPHERE:
+        found = _face_to_face(pair, hulls, loops, scratch, (n, u, w))
+    kept, deepest = _within(scratch, found, touch.reach)
+    gap = touch.gap
+    if kept == 0 or deepest > gap + 1e-6 * (norm(a) + norm(pair.shift) + abs(gap)):
+        # No corner lies where the shapes are nearest (edge across edge, a round edge): that point itself.
+        z = dot(a, n)
+        kept = _put_found(scratch, min(kept, FOUND - 1), dot(a, u), dot(a, w), z, z + gap + ra + rb, ra, rb, WITNESS)
+    if kept > 1 and pair.b.kind != TRIANGLE:  # those of triangles are reduced with their neighbours'
+        kept = reduce_found(scratch, kept, size)
+    _write_found(scratch, kept, (n, u, w), pose, out, row)
+    return kept
+
+
+@merged_formula
+def _face_to_face(pair, hulls, loops, scratch, frame):
+    """The faces or edges that look at each other, cut with one another; returns how many points were found."""
+    n, u, w = frame
+    ra, rb = pair.a.s[3], pair.b.s[3]
+    count_a = facing(pair.a, hulls, loops, scratch, n, _FACE_A)
+    if count_a <= 1:
+        return 0
+    d = mat_t_vec(pair.turn, (-n[0], -n[1], -n[2]))
+    count_b = facing(pair.b, hulls, loops, scratch, d, _FACE_B)
+    if count_b <= 1:
+        return 0
+    identity = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    _to_normal_frame(scratch, _FACE_A, count_a, identity, (0.0, 0.0, 0.0), u, w, n)
+    _to_normal_frame(scratch, _FACE_B, count_b, pair.turn, pair.shift, u, w, n)
+    if count_a == 2 and count_b == 2:
+        return _edges(scratch, ra, rb)
+    if count_a == 2:
+        return _edge_on_face(scratch, _FACE_A, _FACE_B, count_b, 1.0, ra, rb)
+    if count_b == 2:
+        return _edge_on_face(scratch, _FACE_B, _FACE_A, count_a, -1.0, ra, rb)
+    if pair.b.kind == TRIANGLE:  # the corners of A keep their names from triangle to triangle
+        return _faces(scratch, _FACE_A, count_a, _FACE_B, count_b, False, ra, rb)
+    return _faces(scratch, _FACE_B, count_b, _FACE_A, count_a, True, ra, rb)
+
+
+@merged_formula
+def _within(scratch, found, reach):
+    """Keep the rows with a gap up to `reach`: their number, and the least gap."""
     kept = 0
     deepest = math.inf
     for k in range(found):
@@ -395,26 +395,26 @@ def manifold(
             for c in range(5):
                 scratch[_FOUND + 5 * kept + c] = scratch[i + c]
             kept += 1
-    if kept == 0 or deepest > gap + 1e-6 * (norm(a) + norm(shift) + abs(gap)):
-        # No corner lies where the shapes are nearest (edge across edge, a round edge): that point itself.
-        z = dot(a, n)
-        kept = _put_found(scratch, min(kept, FOUND - 1), dot(a, u), dot(a, w), z, z + gap + ra + rb, ra, rb, WITNESS)
-    if kept > 1 and kb != TRIANGLE:  # those of triangles are reduced with their neighbours'
-        kept = reduce_found(scratch, kept, size)
-    normal = mat_vec(ma, n)
-    for k in range(kept):
+    return kept, deepest
+
+
+@merged_formula
+def _write_found(scratch, count, frame, pose, out, row):
+    """The rows found, from coordinates along the frame (n, u, w) of A to the world."""
+    n, u, w = frame
+    normal = mat_vec(pose.matrix, n)
+    for k in range(count):
         i = _FOUND + 5 * k
         p = axpy(
             scratch[i],
             u,
             axpy(scratch[i + 1], w, (scratch[i + 2] * n[0], scratch[i + 2] * n[1], scratch[i + 2] * n[2])),
         )
-        p = add(mat_vec(ma, p), pa)
+        p = add(mat_vec(pose.matrix, p), pose.position)
         out[row + k, 0], out[row + k, 1], out[row + k, 2] = normal
         out[row + k, 3], out[row + k, 4], out[row + k, 5] = p
         out[row + k, 6] = scratch[i + 3]
         out[row + k, 7] = scratch[i + 4]
-    return kept
 
 
 @formula
@@ -425,9 +425,11 @@ def witness(gap, ra, rb):
 
 
 @formula
-def _on_plane(ka, sa, ha, shift, points, face_start, face_plane, loop_start, loop, scratch, n, u, w, ra, reach, size):
+def _on_plane(pair, hulls, loops, scratch, frame, reach, size):
     """Corners of A over a plane through `shift` with normal -n: all of a polytope's, else of the face looking down."""
-    level = dot(shift, n)
+    n, u, w = frame
+    ka, sa, points = pair.a.kind, pair.a.s, hulls.point
+    ra, level = sa[3], dot(pair.shift, n)
     found = 0
     if ka == BOX:
         for i in range(8):
@@ -444,7 +446,7 @@ def _on_plane(ka, sa, ha, shift, points, face_start, face_plane, loop_start, loo
                     found = reduce_found(scratch, found, size)
                 found = _put_found(scratch, found, dot(p, u), dot(p, w), dot(p, n), level, ra, 0.0, k % CORNER_NAMES)
         return found
-    count = facing(ka, sa, ha, points, face_start, face_plane, loop_start, loop, scratch, n, _FACE_A)
+    count = facing(pair.a, hulls, loops, scratch, n, _FACE_A)
     if count == 1:
         return 0
     for k in range(count):

@@ -10,7 +10,23 @@ from __future__ import annotations
 import math
 
 from .jit import formula
-from .linalg import cross, mat_t_vec, mat_vec, mul, quat_exp, quat_matrix, quat_multiply, symmetric_vec
+from .kinds import DYNAMIC, KINEMATIC
+from .linalg import (
+    add,
+    cross,
+    mat_t_vec,
+    mat_vec,
+    mul,
+    norm,
+    quat_exp,
+    quat_matrix,
+    quat_multiply,
+    row3,
+    row4,
+    row9,
+    sub,
+    symmetric_vec,
+)
 
 NEWTON_LIMIT = 30
 PART = 0.1
@@ -56,6 +72,13 @@ def world_inverse_inertia(m, inertia, lx, ly, lz):
 
 
 @formula
+def sum_of_velocities(i, x, y, out):
+    """out = x + y of body i, (n, 6) each."""
+    for k in range(6):
+        out[i, k] = x[i, k] + y[i, k]
+
+
+@formula
 def _normalised(q):
     s = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     return (s * q[0], s * q[1], s * q[2], s * q[3])
@@ -65,6 +88,27 @@ def _normalised(q):
 def turn(orientation, spin, h):
     """Orientation after turning with a constant spin (body axes) for h, normalised."""
     return _normalised(quat_multiply(orientation, quat_exp((h * spin[0], h * spin[1], h * spin[2]))))
+
+
+@formula
+def pushed(i, kind, push, h, position, orientation):
+    """Move body i by a velocity (n, 6) for h, if it is dynamic; its own velocity stays."""
+    if kind[i] == DYNAMIC:
+        for k in range(3):
+            position[i, k] += h * push[i, k]
+        q = quat_exp((h * push[i, 3], h * push[i, 4], h * push[i, 5]))
+        q = _normalised(quat_multiply(q, row4(orientation, i)))
+        for k in range(4):
+            orientation[i, k] = q[k]
+
+
+@formula
+def lifted(i, mass, gravity, before, after, energy):
+    """Change of the potential energy of body i between two positions [J]."""
+    total = 0.0
+    for k in range(3):
+        total -= mass[i] * gravity[k] * (after[i, k] - before[i, k])
+    energy[i] = total
 
 
 @formula
@@ -204,3 +248,122 @@ def _one_axis_locked(orientation, inertia, spin, lx, ly, lz, h):
     m = quat_matrix(orientation)
     w = symmetric_vec(world_inverse_inertia(m, inertia, lx, ly, lz), momentum)
     return orientation, mat_t_vec(m, w)
+
+
+# ---------------------------------------------------------------------- one body in a step
+
+
+@formula
+def after_kick(m, spin, before, after, lx, ly, lz):
+    """Spin (body axes of m) when the angular velocity (world axes) has changed from before to after.
+
+    Only the difference is turned into body axes: turning the whole to and fro would lose angular momentum by rounding.
+    """
+    if lx or ly or lz:
+        return mat_t_vec(m, after)
+    return add(spin, mat_t_vec(m, sub(after, before)))
+
+
+@formula
+def kicked_by_forces(i, masses, loads, prescribed, orientation, velocity, spin, h, out):
+    """See `backends.cpu.predict`: body i."""
+    kind, inverse_mass, inertia, locked = masses
+    gravity, force, torque = loads
+    matrix, inverse_inertia, before, free = out
+    m = quat_matrix(row4(orientation, i))
+    for k in range(9):
+        matrix[i, k] = m[k]
+    if kind[i] != DYNAMIC:
+        for k in range(6):
+            inverse_inertia[i, k] = 0.0
+            v = prescribed[i, k] if kind[i] == KINEMATIC else 0.0
+            before[i, k] = v
+            free[i, k] = v
+        return
+    inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
+    w = mat_vec(m, row3(spin, i))
+    t = row3(torque, i)
+    dw = (
+        inv[0] * t[0] + inv[3] * t[1] + inv[4] * t[2],
+        inv[3] * t[0] + inv[1] * t[1] + inv[5] * t[2],
+        inv[4] * t[0] + inv[5] * t[1] + inv[2] * t[2],
+    )
+    for k in range(6):
+        inverse_inertia[i, k] = inv[k]
+    for k in range(3):
+        im = inverse_mass[i, k]
+        before[i, k] = velocity[i, k] if im > 0.0 else 0.0
+        free[i, k] = before[i, k] + (h * (gravity[k] + im * force[i, k]) if im > 0.0 else 0.0)
+        before[i, 3 + k] = 0.0 if locked[i, 3 + k] else w[k]
+        free[i, 3 + k] = before[i, 3 + k] + h * dw[k]
+
+
+@formula
+def drifted(i, kind, inertia, locked, prescribed, h, start):
+    """Position, orientation and spin of body i after h with the velocities at the start."""
+    position, orientation, velocity, spin = start
+    q, s = row4(orientation, i), row3(spin, i)
+    v = row3(velocity, i)
+    if kind[i] == DYNAMIC:
+        q, s = drift(q, row3(inertia, i), s, locked[i, 3], locked[i, 4], locked[i, 5], h)
+    elif kind[i] == KINEMATIC:
+        v = row3(prescribed, i)
+        w = (prescribed[i, 3], prescribed[i, 4], prescribed[i, 5])
+        q = turn(q, mat_t_vec(quat_matrix(q), w), h)
+    else:
+        v = (0.0, 0.0, 0.0)
+    x = row3(position, i)
+    return (x[0] + h * v[0], x[1] + h * v[1], x[2] + h * v[2]), q, s
+
+
+@formula
+def moved(i, weights, kick, loads, free, change, h, rest, motion, sums):
+    """Velocity and pose of body i after the kick and the drift, into `motion`; returns the sums of `advance` with what
+    it adds to them."""
+    kind, size, mass, inverse_mass = weights
+    inertia, locked, kick_position, kick_orientation, matrix, kick_spin, before = kick
+    gravity, force, torque = loads
+    position, orientation, velocity, spin = motion
+    dynamic = kind[i] == DYNAMIC
+    if kind[i] != DYNAMIC and kind[i] != KINEMATIC:
+        return sums
+    t0, t1, p0, p1, work, top, bad, travel = sums
+    v = row3(free, i)
+    w = (free[i, 3], free[i, 4], free[i, 5])
+    r = row9(matrix, i)
+    q = row4(kick_orientation, i)
+    if dynamic:
+        lx, ly, lz = locked[i, 3], locked[i, 4], locked[i, 5]
+        v = add(v, row3(change, i))
+        w = add(w, (change[i, 3], change[i, 4], change[i, 5]))
+        for k in range(3):
+            p0 -= mass[i] * gravity[k] * position[i, k]
+            t0 += 0.5 * (mass[i] * velocity[i, k] * velocity[i, k] + inertia[i, k] * spin[i, k] * spin[i, k])
+            free_axis = 1.0 if inverse_mass[i, k] > 0.0 else 0.0
+            work += 0.5 * h * free_axis * force[i, k] * (before[i, k] + v[k])
+            work += 0.5 * h * torque[i, k] * (before[i, 3 + k] + w[k])
+        s = after_kick(r, row3(kick_spin, i), (before[i, 3], before[i, 4], before[i, 5]), w, lx, ly, lz)
+        q, s = drift(q, row3(inertia, i), s, lx, ly, lz, rest)
+        for k in range(3):
+            t1 += 0.5 * (mass[i] * v[k] * v[k] + inertia[i, k] * s[k] * s[k])
+    else:
+        s = mat_t_vec(r, w)
+        q = turn(q, s, rest)
+    total = 0.0
+    for k in range(3):
+        velocity[i, k] = v[k]
+        spin[i, k] = s[k]
+        position[i, k] = kick_position[i, k] + rest * v[k]
+        total += position[i, k] + s[k]
+        if dynamic:
+            p1 -= mass[i] * gravity[k] * position[i, k]
+    for k in range(4):
+        orientation[i, k] = q[k]
+        total += q[k]
+    speed = norm(v)
+    if dynamic:
+        top = max(top, speed)
+        travel = max(travel, h * speed / size[i])
+    if not math.isfinite(total + speed):
+        bad += 1.0
+    return t0, t1, p0, p1, work, top, bad, travel

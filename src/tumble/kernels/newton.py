@@ -27,8 +27,9 @@ NONE = -1
 
 
 @merged_formula
-def _corner(kind, s, points, scratch, d):
+def _corner(convex, points, scratch, d):
     """Name of the feature (a corner, a rim, all of an ellipsoid) that is farthest along d."""
+    kind, s = convex.kind, convex.s
     if kind == BOX:
         return (1 if d[0] >= 0.0 else 0) + (2 if d[1] >= 0.0 else 0) + (4 if d[2] >= 0.0 else 0)
     if kind == HULL:
@@ -54,8 +55,9 @@ def _corner(kind, s, points, scratch, d):
 
 
 @merged_formula
-def _corner_point(kind, s, points, scratch, name, d):
+def _corner_point(convex, points, scratch, name, d):
     """The point of that feature that is farthest along d."""
+    kind, s = convex.kind, convex.s
     if kind == BOX:
         return (
             s[0] if name & 1 else -s[0],
@@ -76,12 +78,13 @@ def _corner_point(kind, s, points, scratch, name, d):
         if radial == 0.0:
             return (0.0, 0.0, z)
         return (s[0] * d[0] / radial, s[0] * d[1] / radial, z)
-    return support(kind, s, points, scratch, d)
+    return support(convex, points, scratch, d)
 
 
 @merged_formula
-def _bend(kind, s, name, p, d, u, w):
+def _bend(convex, name, p, d, u, w):
     """How the feature's farthest point moves when d turns: the second derivative of the support along u and w."""
+    kind, s = convex.kind, convex.s
     if kind == ELLIPSOID:
         reach = dot(p, d)
         if reach <= 0.0:
@@ -102,8 +105,9 @@ def _bend(kind, s, name, p, d, u, w):
 
 
 @formula
-def _lies_over(kind, s, hull, points, face_start, face_plane, scratch, m, p):
+def _lies_over(convex, hulls, m, p):
     """Whether p, moved along m, meets the flat face of the core whose outward normal is m."""
+    kind, s = convex.kind, convex.s
     if kind == BOX:
         return (
             (m[0] != 0.0 or abs(p[0]) <= s[0])
@@ -113,7 +117,8 @@ def _lies_over(kind, s, hull, points, face_start, face_plane, scratch, m, p):
     if kind == CYLINDER or kind == CONE:
         return m[0] == 0.0 and m[1] == 0.0 and p[0] * p[0] + p[1] * p[1] <= s[0] * s[0]
     if kind == HULL:
-        face, _ = nearest_face(s, hull, face_start, face_plane, points, m)
+        face_start, face_plane, hull = hulls.face_start, hulls.face_plane, convex.hull
+        face, _ = nearest_face(convex, hulls, m)
         up = face_plane[face, 3] - dot(m, p)
         q = axpy(up, m, p)
         for f in range(face_start[hull], face_start[hull + 1]):
@@ -127,14 +132,15 @@ def _lies_over(kind, s, hull, points, face_start, face_plane, scratch, m, p):
 
 
 @formula
-def _by_face(ka, sa, ha, kb, sb, turn, shift, points, face_start, face_plane, scratch, n):
+def _by_face(pair, hulls, scratch, n):
     """A's face nearest to n if the support point of B lies over it: (yes, gap, normal, point of A)."""
-    m = flat_normal(ka, sa, ha, face_start, face_plane, points, scratch, n)
+    turn, points = pair.turn, hulls.point
+    m = flat_normal(pair.a, hulls, scratch, n)
     if dot(m, n) > 0.8:
-        b = support(kb, sb, points, scratch, mat_t_vec(turn, (-m[0], -m[1], -m[2])))
-        b = add(mat_vec(turn, b), shift)
-        if _lies_over(ka, sa, ha, points, face_start, face_plane, scratch, m, b):
-            gap = dot(m, b) - dot(m, support(ka, sa, points, scratch, m))
+        b = support(pair.b, points, scratch, mat_t_vec(turn, (-m[0], -m[1], -m[2])))
+        b = add(mat_vec(turn, b), pair.shift)
+        if _lies_over(pair.a, hulls, m, b):
+            gap = dot(m, b) - dot(m, support(pair.a, points, scratch, m))
             return True, gap, m, axpy(-gap, m, b)
     return False, 0.0, n, n
 
@@ -162,34 +168,35 @@ def _edge_after(first, second, place, now):
 
 
 @formula
-def newton(ka, sa, kb, sb, turn, shift, points, scratch, n, scale):
+def newton(pair, points, scratch, n, scale):
     """(found, gap of the cores, normal, point of A) from the rough normal n."""
+    turn = pair.turn
     a1, a2, b1, b2 = NONE, NONE, NONE, NONE
     on_a, on_b = 0.5, 0.5
     for _ in range(NEWTON_LIMIT):
         d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-        a1, a2 = _edge_after(a1, a2, on_a, _corner(ka, sa, points, scratch, n))
-        b1, b2 = _edge_after(b1, b2, on_b, _corner(kb, sb, points, scratch, d))
+        a1, a2 = _edge_after(a1, a2, on_a, _corner(pair.a, points, scratch, n))
+        b1, b2 = _edge_after(b1, b2, on_b, _corner(pair.b, points, scratch, d))
         u, w = tangents(n)
         ub, wb = mat_t_vec(turn, u), mat_t_vec(turn, w)
-        pa = _corner_point(ka, sa, points, scratch, a1, n)
-        pb = _corner_point(kb, sb, points, scratch, b1, d)
-        uu, uw, ww = _bend(ka, sa, a1, pa, n, u, w)
-        vu, vw, vv = _bend(kb, sb, b1, pb, d, ub, wb)
+        pa = _corner_point(pair.a, points, scratch, a1, n)
+        pb = _corner_point(pair.b, points, scratch, b1, d)
+        uu, uw, ww = _bend(pair.a, a1, pa, n, u, w)
+        vu, vw, vv = _bend(pair.b, b1, pb, d, ub, wb)
         ea, eb = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if a2 != NONE:
-            qa = _corner_point(ka, sa, points, scratch, a2, n)
+            qa = _corner_point(pair.a, points, scratch, a2, n)
             ea = sub(qa, pa)
-            xu, xw, xx = _bend(ka, sa, a2, qa, n, u, w)
+            xu, xw, xx = _bend(pair.a, a2, qa, n, u, w)
             t = on_a
             uu, uw, ww = uu + t * (xu - uu), uw + t * (xw - uw), ww + t * (xx - ww)
         if b2 != NONE:
-            qb = _corner_point(kb, sb, points, scratch, b2, d)
+            qb = _corner_point(pair.b, points, scratch, b2, d)
             eb = mat_vec(turn, sub(qb, pb))
-            xu, xw, xx = _bend(kb, sb, b2, qb, d, ub, wb)
+            xu, xw, xx = _bend(pair.b, b2, qb, d, ub, wb)
             t = on_b
             vu, vw, vv = vu + t * (xu - vu), vw + t * (xw - vw), vv + t * (xx - vv)
-        between = sub(add(mat_vec(turn, pb), shift), pa)
+        between = sub(add(mat_vec(turn, pb), pair.shift), pa)
         s = dot(between, n)
         uu, uw, ww = uu + vu + s, uw + vw, ww + vv + s
         gu, gw = dot(between, u), dot(between, w)
@@ -237,42 +244,48 @@ def newton(ka, sa, kb, sb, turn, shift, points, scratch, n, scale):
         length = norm(n)
         n = (n[0] / length, n[1] / length, n[2] / length)
         if step <= LAST and (a2 == NONE or 0.0 <= on_a <= 1.0) and (b2 == NONE or 0.0 <= on_b <= 1.0):
-            return _proved(ka, sa, kb, sb, turn, shift, points, scratch, n, scale, a1, a2, on_a, b1, b2, on_b)
+            return _proved(pair, points, scratch, n, scale, (a1, a2, on_a), (b1, b2, on_b))
     return False, 0.0, n, n
 
 
 @formula
-def _proved(ka, sa, kb, sb, turn, shift, points, scratch, n, scale, a1, a2, on_a, b1, b2, on_b):
-    """The answer, if the two points lie along n from each other and no other point of either core is farther along."""
+def _proved(pair, points, scratch, n, scale, edge_a, edge_b):
+    """The answer, if the two points lie along n from each other and no other point of either core is farther along.
+
+    edge_a, edge_b: the ends of the edge in hand and the place on it.
+    """
+    turn = pair.turn
+    (a1, a2, on_a), (b1, b2, on_b) = edge_a, edge_b
     d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-    pa = _corner_point(ka, sa, points, scratch, a1, n)
-    pb = _corner_point(kb, sb, points, scratch, b1, d)
+    pa = _corner_point(pair.a, points, scratch, a1, n)
+    pb = _corner_point(pair.b, points, scratch, b1, d)
     if a2 != NONE:
-        pa = axpy(on_a, sub(_corner_point(ka, sa, points, scratch, a2, n), pa), pa)
+        pa = axpy(on_a, sub(_corner_point(pair.a, points, scratch, a2, n), pa), pa)
     if b2 != NONE:
-        pb = axpy(on_b, sub(_corner_point(kb, sb, points, scratch, b2, d), pb), pb)
+        pb = axpy(on_b, sub(_corner_point(pair.b, points, scratch, b2, d), pb), pb)
     slack = 1e-11 * scale
-    ok = dot(support(ka, sa, points, scratch, n), n) - dot(pa, n) <= slack
-    ok = ok and dot(support(kb, sb, points, scratch, d), d) - dot(pb, d) <= slack
-    between = sub(add(mat_vec(turn, pb), shift), pa)
+    ok = dot(support(pair.a, points, scratch, n), n) - dot(pa, n) <= slack
+    ok = ok and dot(support(pair.b, points, scratch, d), d) - dot(pb, d) <= slack
+    between = sub(add(mat_vec(turn, pb), pair.shift), pa)
     gap = dot(between, n)
     aside = axpy(-gap, n, between)
     return ok and norm(aside) <= 1e-9 * scale, gap, n, pa
 
 
 @formula
-def curved_gap(ka, sa, ha, kb, sb, hb, turn, shift, points, face_start, face_plane, scratch, n, scale):
+def curved_gap(pair, hulls, scratch, n, scale):
     """(found, gap of the cores, normal, point of A) from the rough normal n, by a face or by Newton's method."""
-    yes, gap, m, a = _by_face(ka, sa, ha, kb, sb, turn, shift, points, face_start, face_plane, scratch, n)
+    yes, gap, m, a = _by_face(pair, hulls, scratch, n)
     if yes:
         return yes, gap, m, a
+    turn, points = pair.turn, hulls.point
     d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-    m = flat_normal(kb, sb, hb, face_start, face_plane, points, scratch, d)
+    m = flat_normal(pair.b, hulls, scratch, d)
     if dot(m, d) > 0.8:
         out = mat_vec(turn, (-m[0], -m[1], -m[2]))
-        a = support(ka, sa, points, scratch, out)
-        local = mat_t_vec(turn, sub(a, shift))
-        if _lies_over(kb, sb, hb, points, face_start, face_plane, scratch, m, local):
-            b = support(kb, sb, points, scratch, m)
+        a = support(pair.a, points, scratch, out)
+        local = mat_t_vec(turn, sub(a, pair.shift))
+        if _lies_over(pair.b, hulls, m, local):
+            b = support(pair.b, points, scratch, m)
             return True, dot(m, local) - dot(m, b), out, a
-    return newton(ka, sa, kb, sb, turn, shift, points, scratch, n, scale)
+    return newton(pair, points, scratch, n, scale)

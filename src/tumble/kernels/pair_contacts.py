@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from .convex import Convex, Pair, Pose, shifted
 from .distance import sphere_sphere
 from .jit import formula, merged_formula
 from .kinds import DYNAMIC, HALF_SPACE, MESH, SPHERE
 from .linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from .manifold import WITNESS, manifold, witness
-from .pairs import FAST_TRAVEL, ball_meeting, meeting
+from .pairs import FAST_TRAVEL, Limits, ball_meeting, meeting
+
+
+class Moving(NamedTuple):
+    """A shape as a pair sees it in this step."""
+
+    convex: Convex
+    pose: Pose
+    velocity: tuple[float, float, float]  # of the point where the pair meets
+    fixed: bool  # its motion is prescribed
 
 
 @formula
@@ -42,160 +54,109 @@ def step_back(out, row, count, t, v, back):
             out[k, 3 + c] -= t * back[c]
 
 
-@formula
-def convex_pair(
-    i,
-    j,
-    kind,
-    body,
-    position,
-    matrix,
-    parameters,
-    entry,
-    smallest,
-    bound,
-    body_kind,
-    center,
-    free,
-    handed_on,
-    points,
-    face_start,
-    face_plane,
-    loop_start,
-    loop,
-    h,
-    margin,
-    out,
-    row,
-    scratch,
-):
-    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST)."""
-    pa, pb = row3(position, i), row3(position, j)
-    ka, kb = np.int64(kind[i]), np.int64(kind[j])
-    a, b = body[i], body[j]
-    size = min(smallest[i], smallest[j])
-    near = 0.05 * size if margin < 0.0 else margin
-    va = point_velocity(free, a, pa, row3(center, a))
-    vb = point_velocity(free, b, pb if kb < MESH else pa, row3(center, b))  # a plane moves with the point opposite
-    v = sub(vb, va)
-    if ka != SPHERE:
-        near += spin_travel(free, a, h, bound[i])
-    if kb != SPHERE and kb != HALF_SPACE:
-        near += spin_travel(free, b, h, bound[j])
-    ma, mb = row9(matrix, i), row9(matrix, j)
-    sa, sb = row4(parameters, i), row4(parameters, j)
-    ha, hb = np.int64(entry[i]), np.int64(entry[j])
-    turn, shift = mat_t_mat(ma, mb), mat_t_vec(ma, sub(pb, pa))
-    fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
-    local = mat_t_vec(ma, v)
-    yes, t, gap, n, point, reach = meeting(
-        ka,
-        sa,
-        ha,
-        kb,
-        sb,
-        hb,
-        turn,
-        shift,
-        points,
-        face_start,
-        face_plane,
-        scratch,
-        local,
-        h,
-        size,
-        near,
-        max(handed_on[a], handed_on[b]),
-        fixed_a or fixed_b,
+@merged_formula
+def near_gap(shapes, i, j, margin):
+    """Size of the smaller shape, and the gap up to which two shapes at rest are a contact."""
+    size = min(shapes.smallest[i], shapes.smallest[j])
+    return size, 0.05 * size if margin < 0.0 else margin
+
+
+@merged_formula
+def moving(i, shapes, bodies, hull, place):
+    """Shape i as a pair sees it, with the velocity of the point `place`."""
+    b = shapes.body[i]
+    return Moving(
+        Convex(np.int64(shapes.kind[i]), row4(shapes.parameters, i), hull),
+        Pose(row3(shapes.position, i), row9(shapes.matrix, i)),
+        point_velocity(bodies.free, b, place, row3(bodies.center, b)),
+        bodies.kind[b] != DYNAMIC,
     )
+
+
+@merged_formula
+def seen_from(a, b):
+    """Two shapes as a pair in the frame of the first, and the velocity of the second in it."""
+    ma = a.pose.matrix
+    turn, shift = mat_t_mat(ma, b.pose.matrix), mat_t_vec(ma, sub(b.pose.position, a.pose.position))
+    return Pair(a.convex, b.convex, turn, shift), mat_t_vec(ma, sub(b.velocity, a.velocity))
+
+
+@merged_formula
+def to_present(a, b, t, out, row, count):
+    """Take `count` contacts of the time t back to the present."""
+    if t > 0.0:
+        step_back(out, row, count, t, sub(b.velocity, a.velocity), a.velocity if b.fixed else b.velocity)
+
+
+@formula
+def convex_pair(i, j, shapes, bodies, hulls, loops, times, out, row, scratch):
+    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)"""
+    h, margin = times
+    size, near = near_gap(shapes, i, j, margin)
+    ka, kb = shapes.kind[i], shapes.kind[j]
+    a = moving(i, shapes, bodies, np.int64(shapes.geometry[i]), row3(shapes.position, i))
+    place = row3(shapes.position, j) if kb < MESH else a.pose.position  # a plane moves with the point opposite
+    b = moving(j, shapes, bodies, np.int64(shapes.geometry[j]), place)
+    if ka != SPHERE:
+        near += spin_travel(bodies.free, shapes.body[i], h, shapes.bound[i])
+    if kb != SPHERE and kb != HALF_SPACE:
+        near += spin_travel(bodies.free, shapes.body[j], h, shapes.bound[j])
+    pair, local = seen_from(a, b)
+    handed_on = max(bodies.handed_on[shapes.body[i]], bodies.handed_on[shapes.body[j]])
+    yes, t, touch = meeting(pair, (hulls, scratch), local, Limits(h, size, near, handed_on, a.fixed or b.fixed))
     if not yes:
         return 0
-    count = manifold(
-        ka,
-        sa,
-        ha,
-        kb,
-        sb,
-        hb,
-        turn,
-        axpy(t, local, shift),
-        points,
-        face_start,
-        face_plane,
-        loop_start,
-        loop,
-        scratch,
-        gap,
-        n,
-        point,
-        reach,
-        size,
-        axpy(t, va, pa),
-        ma,
-        out,
-        row,
-    )
-    if t > 0.0:
-        step_back(out, row, count, t, v, va if fixed_b else vb)
+    pose = Pose(axpy(t, a.velocity, a.pose.position), a.pose.matrix)
+    met = shifted(pair, axpy(t, local, pair.shift))
+    count = manifold(met, hulls, loops, scratch, touch, size, pose, out, row)
+    to_present(a, b, t, out, row, count)
     return count
 
 
 @merged_formula
-def sphere_pair(i, j, parameters, position, smallest, body, center, free, handed_on, h, margin, out, row):
+def sphere_pair(i, j, shapes, bodies, h, margin, out, row):
     """The contact of two slow spheres, the most frequent pair; -1 if they are fast."""
-    pa, pb = row3(position, i), row3(position, j)
-    a, b = body[i], body[j]
-    size = min(smallest[i], smallest[j])
+    pa, pb = row3(shapes.position, i), row3(shapes.position, j)
+    a, b = shapes.body[i], shapes.body[j]
+    center, free, radius = bodies.center, bodies.free, shapes.parameters
+    size = min(shapes.smallest[i], shapes.smallest[j])
     near = 0.05 * size if margin < 0.0 else margin
     v = sub(point_velocity(free, b, pb, row3(center, b)), point_velocity(free, a, pa, row3(center, a)))
     if h * norm(v) > FAST_TRAVEL * size:
         return -1
-    gap, n = sphere_sphere(pa, parameters[i, 3], pb, parameters[j, 3])
-    if gap > near + h * max(-dot(v, n), max(handed_on[a], handed_on[b])):
+    gap, n = sphere_sphere(pa, radius[i, 3], pb, radius[j, 3])
+    if gap > near + h * max(-dot(v, n), max(bodies.handed_on[a], bodies.handed_on[b])):
         return 0
-    write_row(out, row, n, axpy(parameters[i, 3] + 0.5 * gap, n, pa), gap, 0.0)
+    write_row(out, row, n, axpy(radius[i, 3] + 0.5 * gap, n, pa), gap, 0.0)
     return 1
 
 
 @formula
-def ball_pair(
-    i, j, kind, body, position, matrix, parameters, smallest, bound, body_kind, center, free, handed_on, h, margin,
-    points, faces, planes, out, row, scratch,
-):  # fmt: skip
+def ball_pair(i, j, shapes, bodies, h, margin, out, row, scratch):
     """The contact of a ball with a shape of closed form, of any speed; the same numbers as `convex_pair`."""
-    pa, pb = row3(position, i), row3(position, j)
-    kb = np.int64(kind[j])
-    a, b = body[i], body[j]
-    size = min(smallest[i], smallest[j])
-    near = 0.05 * size if margin < 0.0 else margin
-    va = point_velocity(free, a, pa, row3(center, a))
-    vb = point_velocity(free, b, pb if kb != HALF_SPACE else pa, row3(center, b))
-    v = sub(vb, va)
+    size, near = near_gap(shapes, i, j, margin)
+    kb, none = shapes.kind[j], np.int64(0)
+    a = moving(i, shapes, bodies, none, row3(shapes.position, i))
+    b = moving(j, shapes, bodies, none, row3(shapes.position, j) if kb != HALF_SPACE else a.pose.position)
     if kb != SPHERE and kb != HALF_SPACE:
-        near += spin_travel(free, b, h, bound[j])
-    ma = row9(matrix, i)
-    sa, sb = row4(parameters, i), row4(parameters, j)
-    fixed_a, fixed_b = body_kind[a] != DYNAMIC, body_kind[b] != DYNAMIC
-    local = mat_t_vec(ma, v)
-    yes, t, gap, n, _, _ = ball_meeting(
-        np.int64(SPHERE), sa, np.int64(0), kb, sb, np.int64(0),
-        mat_t_mat(ma, row9(matrix, j)), mat_t_vec(ma, sub(pb, pa)), points, faces, planes, scratch,
-        local, h, size, near, max(handed_on[a], handed_on[b]), fixed_a or fixed_b,
-    )  # fmt: skip
+        near += spin_travel(bodies.free, shapes.body[j], h, shapes.bound[j])
+    pair, local = seen_from(a, b)
+    handed_on = max(bodies.handed_on[shapes.body[i]], bodies.handed_on[shapes.body[j]])
+    yes, t, touch = ball_meeting(pair, scratch, local, Limits(h, size, near, handed_on, a.fixed or b.fixed))
     if not yes:
         return 0
-    gap, middle = witness(gap, sa[3], sb[3])
-    p = mat_vec(ma, (middle * n[0], middle * n[1], middle * n[2]))
-    write_row(out, row, mat_vec(ma, n), add(p, axpy(t, va, pa)), gap, WITNESS)
-    if t > 0.0:
-        step_back(out, row, 1, t, v, va if fixed_b else vb)
+    n = touch.normal
+    gap, middle = witness(touch.gap, pair.a.s[3], pair.b.s[3])
+    p = mat_vec(a.pose.matrix, (middle * n[0], middle * n[1], middle * n[2]))
+    write_row(out, row, mat_vec(a.pose.matrix, n), add(p, axpy(t, a.velocity, a.pose.position)), gap, WITNESS)
+    to_present(a, b, t, out, row, 1)
     return 1
 
 
 @merged_formula
-def ordered(i, j, kind, body):
-    """The two shapes of a pair in the order of their kinds, then of their bodies."""
-    if kind[j] < kind[i] or (kind[j] == kind[i] and body[j] < body[i]):
+def ordered(i, j, kind, rank):
+    """The two shapes of a pair in the order of their kinds, then of their bodies' uid."""
+    if kind[j] < kind[i] or (kind[j] == kind[i] and rank[j] < rank[i]):
         return j, i
     return i, j
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .convex import triangle_corner
+from .convex import Convex, Pair, triangle_corner
 from .jit import formula
 from .kinds import SPHERE
 from .linalg import cross, dot, sub
@@ -64,26 +64,11 @@ def ray_triangle(origin, direction, scratch, at):
 
 
 @formula
-def ray_convex(kind, s, hull, origin, direction, limit, points, face_start, face_plane, scratch):
+def ray_convex(convex, origin, direction, limit, hulls, scratch):
     """Distance along the ray (in the shape's frame) to a convex shape; 0 if it starts inside, infinite if it misses."""
     identity = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    point = (0.0, 0.0, 0.0, 0.0)
-    shift = (-origin[0], -origin[1], -origin[2])
+    point, s = Convex(np.int64(SPHERE), (0.0, 0.0, 0.0, 0.0), np.int64(0)), convex.s
+    pair = Pair(point, convex, identity, (-origin[0], -origin[1], -origin[2]))
     velocity = (-direction[0], -direction[1], -direction[2])
-    t, gap = first_touch(
-        np.int64(SPHERE),
-        point,
-        np.int64(0),
-        kind,
-        s,
-        hull,
-        identity,
-        shift,
-        points,
-        face_start,
-        face_plane,
-        scratch,
-        velocity,
-        limit,
-    )
+    t, gap = first_touch(pair, (hulls, scratch), velocity, limit)
     return t if gap <= HIT * max(t, s[0] + s[1] + s[2] + s[3]) else math.inf

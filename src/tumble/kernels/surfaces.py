@@ -7,6 +7,10 @@ neighbour is nearer, and the contact belongs to that.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from .convex import triangle_corner
 from .jit import formula
 from .kinds import MESH
@@ -18,6 +22,21 @@ INNER_EDGE = 1e-4
 """Angle [rad] by which a neighbour must rise above an edge to count."""
 
 
+class Surface(NamedTuple):
+    """A mesh or height field in its own frame."""
+
+    kind: np.int64
+    s: tuple[float, float, float, float]
+    entry: np.int64  # its number among the meshes or fields
+
+
+class Piece(NamedTuple):
+    """One triangle of a surface."""
+
+    triangle: np.int64  # its number in a mesh
+    cell: tuple[int, int, int]  # i, j, lower (0) or upper (1) in a height field
+
+
 @formula
 def mesh_corner(mesh_point, i):
     """Point i of a mesh."""
@@ -25,21 +44,22 @@ def mesh_corner(mesh_point, i):
 
 
 @formula
-def load_mesh_triangle(mesh_point, mesh_triangle, triangle, scratch, at):
+def load_mesh_triangle(meshes, triangle, scratch, at):
     """Corners of a mesh's triangle into scratch."""
     for k in range(3):
-        i = mesh_triangle[triangle, k]
+        i = meshes.triangle[triangle, k]
         for c in range(3):
-            scratch[at + 3 * k + c] = mesh_point[i, c]
+            scratch[at + 3 * k + c] = meshes.point[i, c]
 
 
 @formula
-def field_point(field_height, first, rows, columns, s, i, j):
+def field_point(fields, surface, i, j):
     """Point (i, j) of a height field in its frame."""
+    rows, columns = fields.shape[surface.entry, 0], fields.shape[surface.entry, 1]
     return (
-        (i - 0.5 * (rows - 1)) * s[0],
-        (j - 0.5 * (columns - 1)) * s[1],
-        field_height[first + i * columns + j],
+        (i - 0.5 * (rows - 1)) * surface.s[0],
+        (j - 0.5 * (columns - 1)) * surface.s[1],
+        fields.height[fields.start[surface.entry] + i * columns + j],
     )
 
 
@@ -54,11 +74,12 @@ def field_corner(i, j, upper, k):
 
 
 @formula
-def load_field_triangle(field_height, first, rows, columns, s, i, j, upper, scratch, at):
-    """Corners of the triangle of cell (i, j) into scratch."""
+def load_field_triangle(fields, surface, cell, scratch, at):
+    """Corners of a triangle of a height field into scratch."""
+    i, j, upper = cell
     for k in range(3):
         x, y = field_corner(i, j, upper, k)
-        p = field_point(field_height, first, rows, columns, s, x, y)
+        p = field_point(fields, surface, x, y)
         for c in range(3):
             scratch[at + 3 * k + c] = p[c]
 
@@ -105,47 +126,32 @@ def highest_part(scratch, at, m):
 
 
 @formula
-def normal_is_real(
-    kind,
-    triangle,
-    cell,
-    field_first,
-    rows,
-    columns,
-    s,
-    m,
-    scratch,
-    at,
-    mesh_point,
-    mesh_triangle,
-    mesh_opposite,
-    ring_start,
-    ring,
-    field_height,
-):
+def normal_is_real(surface, piece, m, meshes, rings, fields, scratch, at):
     """Whether the surface near the triangle lies nowhere higher along m than the part of the triangle m belongs to.
 
-    triangle: its number in a mesh; cell = (i, j, upper) in a field of rows x columns. Returns (real, is it the face).
+    Returns (real, is it the face).
     """
     corners, k = highest_part(scratch, at, m)
     if corners == 3:
         return True, True
     here = triangle_corner(scratch, at, k)
-    if kind == MESH:
+    if surface.kind == MESH:
+        point = meshes.point
         if corners == 2:
-            i = mesh_opposite[triangle, k]
-            return i < 0 or not _rises(m, here, mesh_corner(mesh_point, i)), False
-        i = mesh_triangle[triangle, k]
-        for t in range(ring_start[i], ring_start[i + 1]):
-            if _rises(m, here, mesh_corner(mesh_point, ring[t])):
+            i = rings.opposite[piece.triangle, k]
+            return i < 0 or not _rises(m, here, mesh_corner(point, i)), False
+        i = meshes.triangle[piece.triangle, k]
+        for t in range(rings.start[i], rings.start[i + 1]):
+            if _rises(m, here, mesh_corner(point, rings.point[t])):
                 return False, False
         return True, False
-    i, j, upper = cell
+    i, j, upper = piece.cell
+    rows, columns = fields.shape[surface.entry, 0], fields.shape[surface.entry, 1]
     if corners == 2:
         x, y = _field_opposite(i, j, upper, k)
         if x < 0 or y < 0 or x >= rows or y >= columns:
             return True, False
-        return not _rises(m, here, field_point(field_height, field_first, rows, columns, s, x, y)), False
+        return not _rises(m, here, field_point(fields, surface, x, y)), False
     i, j = field_corner(i, j, upper, k)
     for t in range(6):  # the six neighbours of a grid point: two along each axis and along the diagonal
         step = 1 if t % 2 == 0 else -1
@@ -153,6 +159,6 @@ def normal_is_real(
         y = j + (step if t // 2 != 0 else 0)
         if x < 0 or y < 0 or x >= rows or y >= columns:
             continue
-        if _rises(m, here, field_point(field_height, field_first, rows, columns, s, x, y)):
+        if _rises(m, here, field_point(fields, surface, x, y)):
             return False, False
     return True, False

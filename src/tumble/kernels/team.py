@@ -1,26 +1,51 @@
 """Blocks of a pass shared among the threads.
 
-The threads are those of Numba's threading layer, which offers one function: call a task so many times, in parallel.
 Each thread gets the task once and takes one block after the other from a common counter, so a thread that is held up
 (another job on its core) holds up one block and not its whole share. What a block computes does not depend on who
-computes it. A task built here is compiled in a fraction of the time that a `prange` takes.
+computes it. A task built here is compiled in a fraction of the time that a `prange` takes. The threads are those of
+`pool`, and of Numba's threading layer on systems for which the pool has no code.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing import signature
 from numba.extending import intrinsic
 
-__all__ = ["run_team"]
+from . import pool
+
+__all__ = ["member", "run_team"]
 
 _POINTER = ir.IntType(8).as_pointer()
 _SIZE = ir.IntType(64)
 _TASK = ir.FunctionType(ir.VoidType(), [_POINTER.as_pointer(), _SIZE.as_pointer(), _SIZE.as_pointer(), _POINTER])
 """The form in which a threading layer calls: places of arguments, counts, strides, data"""
+_POOL_TASK = ir.FunctionType(ir.VoidType(), [_POINTER])
+
+if numba.config.DISABLE_JIT:
+
+    def member() -> int:
+        """Number of the thread that works on this block, 0 for the caller's."""
+        return 0
+
+elif pool.AVAILABLE:
+
+    @intrinsic
+    def member(typing: Any) -> Any:
+        """Number of the thread that works on this block, 0 for the caller's."""
+
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            form = ir.FunctionType(_SIZE, [])
+            return builder.call(cgutils.get_or_insert_function(builder.module, form, "tumble_member"), [])
+
+        return signature(types.int64), generate
+
+else:
+    member = numba.get_thread_id
 
 
 @intrinsic(prefer_literal=False)
@@ -52,10 +77,10 @@ def _share(builder: Any, values: list[Any]) -> Any:
 
 def _task(context: Any, module: Any, description: Any, call: Any, shared: Any) -> Any:
     """What each thread does: take the next block until there is none."""
-    task = ir.Function(module, _TASK, module.get_unique_name("team_task"))
+    task = ir.Function(module, _POOL_TASK if pool.AVAILABLE else _TASK, module.get_unique_name("team_task"))
     task.linkage = "internal"
     builder = ir.IRBuilder(task.append_basic_block("entry"))
-    data = builder.bitcast(task.args[3], shared)
+    data = builder.bitcast(task.args[-1], shared)
     counter = cgutils.gep_inbounds(builder, data, 0, 0)
     values = [builder.load(cgutils.gep_inbounds(builder, data, 0, k)) for k in range(1, len(shared.pointee.elements))]
     more, end = task.append_basic_block("more"), task.append_basic_block("end")
@@ -73,8 +98,19 @@ def _task(context: Any, module: Any, description: Any, call: Any, shared: Any) -
 
 
 def _start(builder: Any, task: Any, data: Any, blocks: Any) -> None:
-    """All threads in use, even for fewer blocks: the layer remembers a smaller number for the calls that follow, and
-    OpenMP ends the threads it does not need and makes them anew. A single block is not worth waking the others."""
+    """Let the threads in use do the task. A single block is not worth waking the others."""
+    if pool.AVAILABLE:
+        form = ir.FunctionType(ir.VoidType(), [_POINTER, _POINTER, _SIZE])
+        run = cgutils.get_or_insert_function(builder.module, form, "tumble_pool_run")
+        builder.call(run, [builder.bitcast(task, _POINTER), data, blocks])
+    else:
+        _start_layer(builder, task, data, blocks)
+
+
+def _start_layer(builder: Any, task: Any, data: Any, blocks: Any) -> None:
+    """By Numba's threading layer, which offers one function: call a task so many times, in parallel. All threads in
+    use, even for fewer blocks: the layer remembers a smaller number for the calls that follow, and OpenMP ends the
+    threads it does not need and makes them anew."""
     module = builder.module
     threads = builder.call(cgutils.get_or_insert_function(module, ir.FunctionType(_SIZE, []), "get_num_threads"), [])
     counts, strides = cgutils.alloca_once(builder, _SIZE), cgutils.alloca_once_value(builder, _SIZE(0))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 
-from .convex import separation, triangle_corner, triangle_normal
+import numpy as np
+
+from .convex import Convex, Pair, separation, triangle_corner, triangle_normal
 from .jit import formula
 from .kinds import TRIANGLE
 from .linalg import cross, dot, mat_vec, norm, sub
@@ -33,38 +35,43 @@ def _edge(scratch, at, k):
 
 
 @formula
-def _try(axis, front_a, front_b, best, best_n, sa, sb, turn, shift, points, scratch, slack):
+def _try(axis, fronts, best, best_n, pair, points, scratch, slack):
     """Take the axis, either way round, if it leads from front to front and separates better."""
+    front_a, front_b = fronts
+    kind, none = np.int64(TRIANGLE), np.int64(0)  # written out, so that the compiler knows the kinds
+    pair = Pair(Convex(kind, pair.a.s, none), Convex(kind, pair.b.s, none), pair.turn, pair.shift)
     length = norm(axis)
     for k in range(2):
         s = (1.0 if k == 0 else -1.0) / length
         n = (s * axis[0], s * axis[1], s * axis[2])
         if dot(n, front_a) >= -FRONT and dot(n, front_b) <= FRONT:
-            gap, _, _ = separation(TRIANGLE, sa, TRIANGLE, sb, turn, shift, points, scratch, n)
+            gap, _, _ = separation(pair, points, scratch, n)
             if gap > best + slack:
                 best, best_n = gap, n
     return best, best_n
 
 
 @formula
-def triangle_axis(sa, sb, turn, shift, points, scratch, scale):
+def triangle_axis(pair, points, scratch, scale):
     """Largest separation (negative: the depth) and its normal from A to B; -inf if the fronts do not see each other.
 
-    sa, sb: place in scratch, and which side is the front (-1: the back).
+    The numbers of each: its place in scratch, and which side is the front (-1: the back).
     """
+    sa, sb, turn = pair.a.s, pair.b.s, pair.turn
     at, bt = int(sa[0]), int(sb[0])
     front_a, front_b = _front(at, sa[1], scratch), mat_vec(turn, _front(bt, sb[1], scratch))
+    fronts = front_a, front_b
     slack = PREFERENCE * scale
     best, n = -math.inf, front_a
-    best, n = _try(front_b, front_a, front_b, best, n, sa, sb, turn, shift, points, scratch, slack)
-    best, n = _try(front_a, front_a, front_b, best, n, sa, sb, turn, shift, points, scratch, slack)
+    best, n = _try(front_b, fronts, best, n, pair, points, scratch, slack)
+    best, n = _try(front_a, fronts, best, n, pair, points, scratch, slack)
     for k in range(3):
         a, b = _edge(scratch, at, k), mat_vec(turn, _edge(scratch, bt, k))
-        best, n = _try(cross(a, front_a), front_a, front_b, best, n, sa, sb, turn, shift, points, scratch, slack)
-        best, n = _try(cross(b, front_b), front_a, front_b, best, n, sa, sb, turn, shift, points, scratch, slack)
+        best, n = _try(cross(a, front_a), fronts, best, n, pair, points, scratch, slack)
+        best, n = _try(cross(b, front_b), fronts, best, n, pair, points, scratch, slack)
     for k in range(9):
         a, b = _edge(scratch, at, k // 3), mat_vec(turn, _edge(scratch, bt, k % 3))
         axis = cross(a, b)
         if norm(axis) > PARALLEL * norm(a) * norm(b):
-            best, n = _try(axis, front_a, front_b, best, n, sa, sb, turn, shift, points, scratch, slack)
+            best, n = _try(axis, fronts, best, n, pair, points, scratch, slack)
     return best, n

@@ -27,8 +27,8 @@ JOINT_ARRAYS = ("coordinate", "row_impulse", "target", "energy_owed")
 FLOW_ARRAYS = {"presence": np.int8, "flow": np.float64}
 """Only in scenes that have emitters, sinks or measuring planes."""
 MEMORY_KEYS = ("uid_a", "uid_b", "feature")
-MEMORY_COLUMNS = ("impulse", "torque", "stretch")
-"""The last two only in scenes with rolling friction or compliance"""
+MEMORY_COLUMNS = ("impulse", "torque")
+"""The last only in scenes with rolling friction; columns of contact laws are what else is there"""
 UNREADABLE = (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError, IndexError, MemoryError)
 """What h5py, NumPy and json raise for damaged files and for files of another kind."""
 
@@ -160,14 +160,16 @@ def _read_state(file: Any) -> State:
     count = {len(array) for array in bodies}
     _expect(len(count) == 1, f"arrays over the same bodies, not {sorted(count)}")
     keys = [_read(file, f"memory/{name}", 1, np.int64) for name in MEMORY_KEYS]
-    columns = {n: _read(file, f"memory/{n}", 2, np.float64) for n in MEMORY_COLUMNS if f"memory/{n}" in file}
+    columns = {n: _read(file, f"memory/{n}", 2, np.float64) for n in file["memory"] if n not in MEMORY_KEYS}
     contacts = len(keys[0])
     _expect(all(len(key) == contacts for key in keys), "contact keys of one length")
     for name, array in columns.items():
-        _expect(array.shape == (3, contacts), f"memory/{name} of shape {(3, contacts)}, not {array.shape}")
+        shape = (3 if name in MEMORY_COLUMNS else len(array), contacts)
+        _expect(array.shape == shape, f"memory/{name} of shape {shape}, not {array.shape}")
+    laws = {name: columns.pop(name) for name in [*columns] if name not in MEMORY_COLUMNS}
     joints = [_read(file, name, 1, np.float64, finite=name != "target") for name in JOINT_ARRAYS]
     flow = {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
-    return State(time, step, *bodies, ContactMemory(*keys, **columns), *joints, **flow)
+    return State(time, step, *bodies, ContactMemory(*keys, **columns, laws=laws), *joints, **flow)
 
 
 def _read(file: Any, name: str, axes: int, dtype: Any, width: int | None = None, finite: bool = True) -> np.ndarray:
@@ -194,9 +196,12 @@ def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
 def _arrays(state: State) -> dict[str, np.ndarray]:
     arrays = {name: getattr(state, name) for name in (*BODY_ARRAYS, *JOINT_ARRAYS)}
     arrays |= {name: getattr(state, name) for name in FLOW_ARRAYS if len(getattr(state, name))}
-    laws = (name for name in MEMORY_COLUMNS[1:] if getattr(state.memory, name).shape[1])
-    names = (*MEMORY_KEYS, MEMORY_COLUMNS[0], *laws)
-    return arrays | {f"memory/{name}": getattr(state.memory, name) for name in names}
+    memory = state.memory
+    found = {name: getattr(memory, name) for name in (*MEMORY_KEYS, *MEMORY_COLUMNS)}
+    if not memory.torque.shape[1]:
+        del found["torque"]
+    found |= {name: memory.laws[name] for name in sorted(memory.laws)}
+    return arrays | {f"memory/{name}": array for name, array in found.items()}
 
 
 def _digest(state: State, arrays: Mapping[str, np.ndarray]) -> str:

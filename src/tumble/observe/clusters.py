@@ -9,12 +9,13 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import OptionsError, message
+from ..showing import Shown
 
 __all__ = ["Clusters", "by_force", "find_clusters", "only_one"]
 
 
-@dataclass(frozen=True)
-class Clusters:
+@dataclass(frozen=True, repr=False)
+class Clusters(Shown):
     """Groups of bodies connected by contacts, the largest first (equal ones: the lowest body index first)."""
 
     label: np.ndarray

@@ -10,12 +10,13 @@ import numpy as np
 from .. import checks
 from ..errors import OptionsError, message
 from ..scene.flow_model import PLANE_COLUMNS
+from ..showing import Shown
 
 __all__ = ["FlowSeries", "flow_series"]
 
 
-@dataclass(frozen=True)
-class FlowSeries:
+@dataclass(frozen=True, repr=False)
+class FlowSeries(Shown):
     """Totals since the start of the run, one of each for each of k steps."""
 
     time: np.ndarray

@@ -29,11 +29,14 @@ import numpy as np
 from ..backends.base import Geometry
 from ..errors import FileError, message
 from ..files import made_in_memory
+from ..scene import rotation
+from ..scene.body_names import BodyNames
 from ..scene.model import Model
+from ..showing import ShownModel
 from .checkpoint import Attribute
 from .live import FORMAT_BOUNDS, PAGED
 
-__all__ = ["Plan", "StoredModel", "contact_columns", "create_file", "difference", "read_model"]
+__all__ = ["Plan", "StoredModel", "contact_columns", "create_file", "difference", "joint_places", "read_model"]
 
 FORMAT = "tumble trajectory"
 VERSION = 3
@@ -78,6 +81,7 @@ UNITS = {
     "shape_position": "m",
     "body_mass": "kg",
     "body_center": "m",
+    "joint_place": "m",
     "hull_point": "m",
     "mesh_point": "m",
     "field_height": "m",
@@ -101,8 +105,8 @@ class Plan:
     """Fields of bodies packed by gzip"""
 
 
-@dataclass(frozen=True)
-class StoredModel:
+@dataclass(frozen=True, repr=False)
+class StoredModel(ShownModel, BodyNames):
     """The part of a `Model` that a trajectory keeps, under the same names."""
 
     shape_kind: np.ndarray
@@ -120,10 +124,20 @@ class StoredModel:
     joint_names: tuple[str, ...] = ()
     flow: str = ""
     """Emitters, sinks and measuring planes as JSON, see `FlowModel.facts`"""
+    shape_material: np.ndarray | None = None
+    """(m,) numbers in `materials`; None in older files"""
+    materials: tuple[str, ...] = ()
+    joint_body: np.ndarray | None = None
+    """(e, 2) bodies of `joint_names`; None in older files"""
+    joint_place: np.ndarray | None = None
+    """(e, 2, 3) where they are, in the frames of the two bodies [m]"""
 
 
+EXTRA = ("shape_material", "joint_body", "joint_place")
 MODEL_ARRAYS = tuple(
-    name for name in StoredModel.__annotations__ if name not in ("geometry", "names", "joint_names", "flow")
+    name
+    for name in StoredModel.__annotations__
+    if name not in ("geometry", "names", "joint_names", "flow", "materials", *EXTRA)
 )
 
 
@@ -151,7 +165,9 @@ def read_model(group: Any) -> StoredModel:
     joints = tuple(json.loads(group.attrs.get("joint_names", "[]")))
     geometry = Geometry(*(group[f"geometry/{name}"][...] for name in Geometry._fields))
     arrays = (group[name][...] for name in MODEL_ARRAYS)
-    return StoredModel(*arrays, geometry, names, joints, str(group.attrs.get("flow", "")))
+    extra = {name: group[name][...] for name in EXTRA if name in group}
+    materials = tuple(map(str, json.loads(group.attrs.get("materials", "[]"))))
+    return StoredModel(*arrays, geometry, names, joints, str(group.attrs.get("flow", "")), materials=materials, **extra)
 
 
 def write_model(group: Any, model: Model, recorded: np.ndarray, description: str) -> None:
@@ -163,9 +179,23 @@ def write_model(group: Any, model: Model, recorded: np.ndarray, description: str
     group.attrs["names"] = json.dumps(model.names)
     group.attrs["joint_names"] = json.dumps(model.joints.names)
     group.attrs["flow"] = _flow(model)
+    group.attrs["materials"] = json.dumps([m.name or f"material{i}" for i, m in enumerate(model.materials)])
+    group["shape_material"] = model.shape_material
+    group["joint_body"], group["joint_place"] = joint_places(model)
     geometry = group.create_group("geometry")
     for name, array in zip(Geometry._fields, model.geometry):
         geometry.create_dataset(name, data=array, **(PACKED if array.nbytes > CHUNK_BYTES else {}))
+
+
+def joint_places(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Bodies (e, 2) of the joints, motors and springs, and where they are in the frames of the two (e, 2, 3) [m]."""
+    joints = model.joints
+    frame = np.array([e.frame for e in joints.elements], int)
+    body = joints.frame_body[frame].reshape(-1, 2)
+    place = joints.frame_position.reshape(-1, 2, 3)[frame]
+    flat = body.ravel()
+    moved = rotation.rotate(model.body_axes[flat], place.reshape(-1, 3)) + model.body_center[flat]
+    return body, moved.reshape(-1, 2, 3)
 
 
 def create_file(

@@ -18,6 +18,8 @@ from ..checks import nearest
 from ..enums import BodyKind, Presence
 from ..errors import FileError, message
 from ..files import check_readable, is_file
+from ..looking import TrajectoryLooks
+from ..showing import ShownTrajectory
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
@@ -41,7 +43,7 @@ TRIES = 5
 DAMAGED = "The file is damaged or of another kind; run the scene again."
 
 
-class Trajectory:
+class Trajectory(ShownTrajectory, TrajectoryLooks):
     """Reads the committed frames of a file; a writer may be at work on it or may have been killed."""
 
     def __init__(self, path: str | Path) -> None:
@@ -205,6 +207,15 @@ class Trajectory:
 
     def contacts(self, frame: int) -> dict[str, np.ndarray]:
         """body_a, body_b, gap (k,), point, normal, force (k, 3) of one frame."""
+        self.needs_contacts()
+        with self.reading():
+            index = self._frame(frame)
+            rows = slice(self.end("contact_end", index), self.end("contact_end", index + 1))
+            columns = ((name, self._file[f"contacts/{name}"][rows]) for name in CONTACT_COLUMNS)
+            return {name: _finite(name, a) if a.dtype.kind == "f" else a for name, a in columns}
+
+    def needs_contacts(self) -> None:
+        """Refuse a file without contacts."""
         if "contacts" not in self.fields:
             raise FileError(
                 message(
@@ -214,11 +225,6 @@ class Trajectory:
                     "Record them with 'contacts' in Save.fields, or tumble run --contacts.",
                 )
             )
-        with self.reading():
-            index = self._frame(frame)
-            rows = slice(self.end("contact_end", index), self.end("contact_end", index + 1))
-            columns = ((name, self._file[f"contacts/{name}"][rows]) for name in CONTACT_COLUMNS)
-            return {name: _finite(name, a) if a.dtype.kind == "f" else a for name, a in columns}
 
     def clusters(
         self, frame: int, *, gap: float | None = None, force: float | None = None, through_fixed: bool = False
@@ -259,7 +265,9 @@ class Trajectory:
             known = JOINT_FIELDS if self.model.joint_names else ()
             raise FileError(message(str(self.path), "must hold what is asked for", repr(name), nearest(name, known)))
         with self.reading():
-            return _finite(name, self._file[f"frames/{name}"][: self.frames])
+            values = self._file[f"frames/{name}"][: self.frames].astype(np.float64)
+            _expect(not np.isinf(values).any(), f"{name} without infinite numbers")
+            return values  # NaN where a joint has no coordinate of its own
 
     @property
     def reports(self) -> dict[str, np.ndarray]:
@@ -279,6 +287,33 @@ class Trajectory:
         """Hash of the last recorded state, None without frames."""
         with self.reading():
             return self._file["frames/state_sha256"][self.frames - 1].decode() if self.frames else None
+
+    def units(self, table: str) -> dict[str, str]:
+        """Unit of each column of a table of the file, "steps" or "contacts"."""
+        with self.reading():
+            found = self._file.get(table, {})
+            if hasattr(found, "dtype"):
+                return dict(json.loads(found.attrs.get("unit", "{}")))
+            return {name: str(found[name].attrs.get("unit", "1")) for name in found}
+
+    def to_dataframe(self, table: str = "bodies") -> Any:
+        """A table as a pandas data frame, one of bodies, contacts, joints and steps; units are in its `attrs`.
+
+        `docs/export.md` lists the columns."""
+        from ..export.tables import to_dataframe
+
+        return to_dataframe(self, table)
+
+    def export(self, to: str, out: str | Path | None = None, **options: Any) -> Any:
+        """Write the run for another tool, as `tumble export`: vtkhdf, vtp-series, csv, parquet, gsd or usd.
+
+        Options are those of `tumble.export.export`; `docs/export.md`."""
+        from ..export.run import export
+
+        return export(self, to, out, **options)
+
+    def __len__(self) -> int:
+        return self.frames
 
     def close(self) -> None:
         """Close the file."""

@@ -7,8 +7,18 @@ from typing import Protocol
 
 import numpy as np
 
-from ..backends.base import ArticulatedArrays, ContactArrays, RollingArrays, blocks
+from ..backends.base import (
+    ArticulatedArrays,
+    ContactArrays,
+    GapArrays,
+    RestRule,
+    RollingArrays,
+    RowArrays,
+    TouchArrays,
+    blocks,
+)
 from ..enums import BlockKind
+from ..kernels import contact_rows as formulas
 from ..scene.model import ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joints import Joints
@@ -25,6 +35,8 @@ SHARE = 1e-4
 """And within this part of the smaller shape at most."""
 GENTLE = 0.2
 """Part of an overlap beyond the band that a step takes back."""
+IMMOVABLE = 1e-9
+"""Contacts of jointed bodies that give way this much less than the bodies alone would do not give way at all."""
 SMALL_MOTION = 1e-6
 """In a step contacts that move by less than this part of the smallest shape count as moving so far (without gravity
 there is no other measure)."""
@@ -46,11 +58,29 @@ class ContactTable(Protocol):
     point: np.ndarray
 
 
+class Column(Protocol):
+    """What a contact law remembers of every contact; three rows are a vector."""
+
+    name: str
+    rows: int
+
+
+class Laws(Protocol):
+    """What assembling needs of the contact laws (`sim.laws.ContactLaws`)."""
+
+    columns: tuple[Column, ...]
+    is_soft: bool
+    firm: np.ndarray
+
+    def soften(self, contacts: ContactTable, h: float, compliance: np.ndarray) -> None:
+        """Compliance E of the contacts (2, cap)."""
+
+
 class Rows:
     """Buffers of the rows of one model's contacts; they grow with the number of contacts and are reused every step."""
 
-    def __init__(self, model: Model, backend: ModuleType, joints: Joints | None = None) -> None:
-        self._model, self._backend, self._joints = model, backend, joints
+    def __init__(self, model: Model, backend: ModuleType, joints: Joints | None, laws: Laws) -> None:
+        self._model, self._backend, self._joints, self._laws = model, backend, joints, laws
         n = model.body_count
         self._movable = np.any(model.body_inverse_mass > 0.0, axis=1) | (
             (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1)
@@ -65,10 +95,12 @@ class Rows:
         self._smallest = float(sizes.min()) if sizes.size else 0.0
         heavy = model.body_mass[model.body_mass > 0.0]
         self._lightest = float(heavy.min()) if heavy.size else 0.0
-        laws = model.pair_laws
-        self._firm = ((laws.compliance == 0.0) & (laws.cohesion == 0.0)).ravel()
-        """Pairs whose gap has no meaning of its own: neither a spring's stretch nor the range of cohesion"""
-        self._rolls, self._soft = laws.rolls, laws.is_soft
+        self._rolls, self._soft = model.pair_laws.rolls, laws.is_soft
+        pairs = model.pair_laws
+        self._spin, self._roll = pairs.of_pairs("spinning_friction"), pairs.of_pairs("rolling_friction")
+        run = backend.over_contacts
+        self._set_turns, self._take_turns = run(formulas.turning_friction), run(formulas.taken_turns)
+        self._recall_numbers = run(formulas.recalled_numbers)
         self._scratch: dict[str, np.ndarray] = {}
         self._operator: ContactOperator | None = None
         self._allocate(0)
@@ -80,6 +112,9 @@ class Rows:
         self._capacity = capacity
         self._friction = np.zeros((3, capacity) if self._rolls else capacity)
         self._compliance = np.zeros((2, capacity if self._soft else 0))
+        self._remembered = {c.name: np.zeros((c.rows, capacity)) for c in self._laws.columns}
+        self._shift_partial = np.zeros(blocks(capacity))
+        self._diagonal = np.zeros((6, capacity))
         self._entry_torque = np.zeros((2 * capacity + 1 if self._rolls else 0, 3))
         self._frame = np.zeros((9, capacity))
         self._arms = np.zeros((6, capacity))
@@ -90,6 +125,11 @@ class Rows:
         self._entry_arm = np.zeros((2 * capacity + 1, 3))
         self._entry_force = np.zeros((2 * capacity + 1, 3))
         self._bias = np.zeros((6 if self._rolls else 3, capacity))
+        self._rows = np.zeros_like(self._bias)
+        self.before = np.zeros_like(self._bias)
+        """Relative velocities of the contacts before the step, rows n, u, w (and turns)"""
+        self.overlap = 0.0
+        """The largest at the start of the step [m]"""
         self._scratch.clear()
         self._operator = None
 
@@ -122,26 +162,9 @@ class Rows:
             self._found,
         )  # fmt: skip
         self._gap_shift = self._leave_gaps(contacts, memory, h if rest else 0.0)
-        b.build_rows(
-            c.count,
-            c.body_a,
-            c.body_b,
-            c.normal,
-            c.point,
-            self._gap,
-            c.size,
-            center,
-            free,
-            h,
-            recovery,
-            self._gravity,
-            self._slot_a,
-            self._slot_b,
-            self._frame,
-            self._arms,
-            self._entry_arm,
-            self._bias,
-        )
+        touch = TouchArrays(c.body_a, c.body_b, self._slot_a, self._slot_b, c.normal, c.point, self._gap, c.size)
+        rows = RowArrays(self._frame, self._arms, self._entry_arm, self._bias)
+        b.build_rows(c.count, touch, center, free, h, recovery, self._gravity, rows)
         arrays = ContactArrays(
             c.count,
             c.body_a,
@@ -158,11 +181,16 @@ class Rows:
             self._body_velocity,
             self._compliance,
         )
-        self._motion = self._mean_motion(arrays, before)
         if self._soft:
-            self._set_compliance(contacts, h)
+            self._laws.soften(contacts, h, self._compliance)
+        self._motion = self.overlap = 0.0
+        if c.count:
+            ContactOperator(arrays, b).relative(before, self.before)
+            self._motion, self.overlap = b.survey_contacts(c.count, self.before, c.gap)
         if self._rolls:
-            return self._rolling(contacts, arrays, free, h)
+            problem = self._rolling(contacts, arrays, free, h)
+            problem.operator.relative(before, self.before)
+            return problem
         if self._joints is not None:
             return self._articulated(contacts, arrays, h)
         if self._operator is None:
@@ -170,10 +198,9 @@ class Rows:
         else:
             self._operator.arrays = arrays
         problem = self._problem(BlockGroup(BlockKind.CONE, 3, c.count, c.friction), self._operator, h)
-        diagonal = problem.buffer("diagonal", 6, self._capacity)
-        self._operator.diagonal_blocks(diagonal)
         if self._any_locked:
-            b.free_frozen_rows(c.count, diagonal, self._bias)
+            self._operator.diagonal_blocks(self._diagonal)
+            b.free_frozen_rows(c.count, self._diagonal, self._bias)
         return problem
 
     def _leave_gaps(self, contacts: ContactTable, memory: ContactMemory, h: float) -> float:
@@ -186,81 +213,60 @@ class Rows:
             self._gap[:n] = c.gap[:n]
             return 0.0
         # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
-        largest = float(np.abs(memory.impulse).max(initial=0.0))
+        largest = self._backend.largest_entry(memory.impulse)
         least = max(NOISE * self._lightest * self._fall * h, NOISE_OF_LARGEST * largest)
-        partial = self._scratch.setdefault("rest_shift", np.zeros(blocks(self._capacity)))
-        self._backend.rest_gaps(
-            n, c.gap, c.size, c.pair, self._firm, self._found, memory.impulse, least, band, SHARE, GENTLE, partial,
-            self._gap,
-        )  # fmt: skip
-        return float(partial[: blocks(n)].max())
-
-    def _mean_motion(self, arrays: ContactArrays, velocity: np.ndarray) -> float:
-        """Mean relative speed of bodies that touch or nearly do [m/s]."""
-        rows = self._scratch.setdefault("x_old", np.zeros(self._bias.shape))
-        n = arrays.count
-        if n == 0:
-            return 0.0
-        ContactOperator(arrays, self._backend).relative(velocity, rows)
-        return float(np.sqrt(np.einsum("kn,kn->n", rows[:3, :n], rows[:3, :n])).mean())
+        gaps, rule = GapArrays(c.gap, c.size, c.pair, self._laws.firm), RestRule(least, band, SHARE, GENTLE)
+        self._backend.rest_gaps(n, gaps, self._found, memory.impulse, rule, self._shift_partial, self._gap)
+        return float(self._shift_partial[: blocks(n)].max())
 
     def _problem(self, group: BlockGroup, operator: DelassusOperator, h: float) -> ConeProblem:
         speed = self._fall * h + SMALL_MOTION * self._smallest / h
         return ConeProblem(group, self._bias, operator, h, self._scratch, speed, self._motion, self._gap_shift)
 
-    def with_new_bounds(self, contacts: ContactTable, h: float, shift: np.ndarray | None) -> ConeProblem:
-        """The same problem with the bounded rows that the joints have now. shift: of cohesive contacts' impulses."""
+    def with_new_bounds(self, contacts: ContactTable, h: float, pull: np.ndarray | None) -> ConeProblem:
+        """The same problem with the bounded rows that the joints have now. pull: impulses by which cohesion shifts the
+        cones (3 or 6, cap)."""
         friction = self._friction[..., : contacts.count].copy()  # as the laws have left it
         if self._rolls:
             problem = self._rolling(contacts, self._arrays, None, h)
         else:
             problem = self._articulated(contacts, self._arrays, h)
         self._friction[..., : contacts.count] = friction
-        if shift is not None:
-            n = contacts.count
-            pull, product = problem.vector("x_new"), problem.vector("product")
-            pull[:] = 0.0
-            pull[0, :n] = shift
+        if pull is not None:
+            n, product = contacts.count, self._rows
             problem.operator.product(pull, product)
             self._bias[0, n : problem.count] -= product[0, n : problem.count]
         return problem
 
-    def _set_compliance(self, contacts: ContactTable, h: float) -> None:
-        """E of every contact: c / (h (h + c d)); the damper acts on contacts that touch already."""
-        n = contacts.count
-        normal, tangential = self._model.pair_laws.springs(contacts.pair[:n], contacts.gap[:n])
-        self._compliance[0, :n] = normal[0] / (h * (h + normal[0] * normal[1]))
-        self._compliance[1, :n] = tangential[0] / (h * (h + tangential[0] * tangential[1]))
-
     def _articulated(self, contacts: ContactTable, arrays: ContactArrays, h: float) -> ConeProblem:
         """The problem of contacts and bounded rows on jointed bodies."""
-        operator, count = self._joint_operator(contacts, arrays)
+        operator, count = self._joint_operator(contacts, arrays, h)
         self._set_blocks(contacts, self._friction, count)
         group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
         return self._problem(group, operator, h)
 
     def _rolling(self, contacts: ContactTable, arrays: ContactArrays, free: np.ndarray | None, h: float) -> ConeProblem:
         """The problem with six rows a contact. free: velocities, None where the bias of the contacts stays."""
-        articulated, count = self._joint_operator(contacts, arrays)
+        articulated, count = self._joint_operator(contacts, arrays, h)
         whole = RollingArrays(articulated.arrays, self._frame, self._entry_torque)
         operator = RollingOperator(whole, self._backend, articulated)
-        n, laws = contacts.count, self._model.pair_laws
+        n = contacts.count
         if free is not None:
-            rows = self._scratch.setdefault("x_new", np.zeros(self._bias.shape))
-            operator.relative(free, rows)
-            self._bias[3:, :n] = rows[3:, :n]
+            operator.relative(free, self._rows)
+            self._take_turns(n, self._rows, self._bias)
         self._set_blocks(contacts, self._friction[0], count)
-        self._friction[1, :n] = laws.spinning_friction.ravel()[contacts.pair[:n]]
-        self._friction[2, :n] = laws.rolling_friction.ravel()[contacts.pair[:n]]
+        self._set_turns(n, contacts.pair, self._spin, self._roll, self._friction)
         self._friction[1:, n:count] = 0.0
         group = BlockGroup(BlockKind.ROLLING, 6, count, self._friction)
         return self._problem(group, operator, h)
 
-    def _joint_operator(self, contacts: ContactTable, arrays: ContactArrays) -> tuple[ArticulatedOperator, int]:
+    def _joint_operator(
+        self, contacts: ContactTable, arrays: ContactArrays, h: float
+    ) -> tuple[ArticulatedOperator, int]:
         """N of contacts and bounded rows, and the number of both."""
         joints, b, n = self._joints, self._backend, contacts.count
         self._arrays = arrays
-        diagonal = self._scratch.setdefault("joint_diagonal", np.zeros((6, self._capacity)))
+        diagonal = self._diagonal
         b.contact_diagonal(
             n, arrays.body_a, arrays.body_b, arrays.frame, arrays.arms, arrays.inverse_mass, arrays.inverse_inertia,
             diagonal,
@@ -268,8 +274,10 @@ class Rows:
         if joints is None:
             whole = without_joints(arrays)
         else:
-            whole = joints.arrays(arrays)
+            whole, alone = joints.arrays(arrays), diagonal[0, :n].copy()
             joints.diagonal(whole, diagonal)
+            rigid = diagonal[0, :n] <= IMMOVABLE * alone  # joints hold both sides: impulses would be of rounding alone
+            self._bias[0, :n] = np.where(rigid, np.maximum(self._bias[0, :n], self._gravity * h), self._bias[0, :n])
         if self._soft:
             diagonal[0, :n] += self._compliance[0, :n]
             diagonal[1:3, :n] += self._compliance[1, :n]
@@ -288,46 +296,49 @@ class Rows:
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:
         """Impulses of the same contacts a step ago into out (3 or 6, cap); returns how many were found."""
         if self._rolls:
-            self._recall(contacts, memory, memory.torque, out[3:], kin=True)
-        self._recall(contacts, memory, memory.impulse, out[:3], kin=True)
+            self._recall(contacts, memory, memory.torque, out[3:])
+        self._recall(contacts, memory, memory.impulse, out[:3])
         return self._hits
 
-    def stretch(self, contacts: ContactTable, memory: ContactMemory) -> np.ndarray:
-        """Stretch of the tangential springs of contacts (3, cap) [m], rows n (zero), u, w.
+    def recall(self, contacts: ContactTable, memory: ContactMemory) -> dict[str, np.ndarray]:
+        """What the laws of these contacts remember, (rows, cap) a column; vectors in their frames of now."""
+        for column in self._laws.columns:
+            found, out = memory.laws.get(column.name), self._remembered[column.name]
+            if found is None or found.shape != (column.rows, len(memory.uid_a)):  # a state of a run without this law
+                out[:] = 0.0
+            elif column.rows == 3:
+                self._backend.recall(contacts.count, self._found, False, self._frame, found, out)
+            else:
+                self._recall_numbers(contacts.count, self._found, found, out)
+        return self._remembered
 
-        Where the normal has turned, the stretch has turned with it: it keeps its length.
-        """
-        out = self._scratch.setdefault("stretch", np.zeros((3, self._capacity)))
-        self._recall(contacts, memory, memory.stretch, out, kin=False)
-        n = contacts.count
-        whole, flat = np.linalg.norm(out[:, :n], axis=0), np.linalg.norm(out[1:, :n], axis=0)
-        out[1:, :n] *= np.divide(whole, flat, out=np.ones(n), where=flat > 0.5 * whole)
-        out[0] = 0.0
-        return out
-
-    def _recall(
-        self, contacts: ContactTable, memory: ContactMemory, column: np.ndarray, out: np.ndarray, *, kin: bool
-    ) -> None:
-        """A world vector (3, k) that contacts remembered, in their frames of now, or zero (kin: see `recall`)."""
+    def _recall(self, contacts: ContactTable, memory: ContactMemory, column: np.ndarray, out: np.ndarray) -> None:
+        """Impulses (3, k) that contacts remembered, or zero; a new contact takes those of one of its pair that is
+        gone."""
         if column.shape[1] != len(memory.uid_a):  # a state of a run without this law
             out[:] = 0.0
         else:
-            self._backend.recall(contacts.count, self._found, kin, self._frame, column, out)
+            self._backend.recall(contacts.count, self._found, True, self._frame, column, out)
 
-    def remember(self, contacts: ContactTable, impulse: np.ndarray, stretch: np.ndarray | None = None) -> ContactMemory:
-        """What the next step needs to know of these contacts."""
-        n = contacts.count
+    def remember(self, contacts: ContactTable, impulse: np.ndarray) -> ContactMemory:
+        """What the next step needs to know of these contacts: their impulses, and what `recall` gave and the laws have
+        brought up to date."""
+        n, laws = contacts.count, {}
         memory = ContactMemory(
-            np.empty(n, np.int64), np.empty(n, np.int64), contacts.feature[:n].copy(), np.empty((3, n))
+            np.empty(n, np.int64), np.empty(n, np.int64), contacts.feature[:n].copy(), np.empty((3, n)), laws=laws
         )
-        columns = [(impulse[:3], memory.impulse)]
+        vectors = [(impulse[:3], memory.impulse)]
         if self._rolls:
             memory.torque = np.empty((3, n))
-            columns.append((impulse[3:], memory.torque))
-        if stretch is not None:
-            memory.stretch = np.empty((3, n))
-            columns.append((stretch, memory.stretch))
-        for rows, out in columns:
+            vectors.append((impulse[3:], memory.torque))
+        for column in self._laws.columns:
+            found = self._remembered[column.name]
+            if column.rows == 3:
+                laws[column.name] = np.empty((3, n))
+                vectors.append((found, laws[column.name]))
+            else:
+                laws[column.name] = found[:, :n].copy()
+        for rows, out in vectors:
             self._backend.remember(
                 n,
                 self._model.body_uid,
@@ -345,7 +356,7 @@ class Rows:
     def nbytes(self) -> int:
         """Memory of the buffers that grow with the contacts."""
         own = [self._frame, self._arms, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
-        own += [self._friction, self._compliance, self._entry_torque]
+        own += [self._friction, self._compliance, self._entry_torque, self.before, *self._remembered.values()]
         scaled = self._operator._scaled_frame if self._operator else None
         return sum(a.nbytes for a in [*own, *self._scratch.values()] + ([scaled] if scaled is not None else []))
 

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
+from ..backends.base import ClusterArrays, EnergyArrays, PosedArrays
 from ..enums import BodyKind, JointKind
 from ..scene import rotation
 from ..scene.model import Model
@@ -90,10 +91,10 @@ class DriftEnergy:
         m, before, old, owed = self._model, self.of(orientation, velocity), owed, owed.copy()
         kept = self._kept & (freedoms > np.diff(self._twist_start))
         rest = self._fall * h * h + 0.5 * self._mass * (least / h) ** 2
-        self._backend.keep_energy(
-            self._start, self._body, kept, self._twist_start, self._twist, m.body_mass, m.body_inertia, position,
-            orientation, wanted, rest, owed, velocity, self._inner, self._common,
-        )  # fmt: skip
+        clusters = ClusterArrays(self._start, self._body, self._twist_start, self._twist)
+        bodies = PosedArrays(m.body_mass, m.body_inertia, position, orientation)
+        energies = EnergyArrays(kept, wanted, rest, owed)
+        self._backend.keep_energy(clusters, bodies, energies, velocity, self._inner, self._common)
         strained = np.abs(before - wanted) > STRAIN * (wanted + rest)
         strained |= np.abs(owed) > np.abs(old) + LEFT * (wanted + rest)
         return owed, bool(np.any(self._kept & strained))

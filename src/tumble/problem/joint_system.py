@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ClosingWork
+from ..backends.base import ClosingWork, FactorArrays, FactorWork, PatternArrays, SystemArrays
 from ..enums import BodyKind, RowRole
 from ..scene.joint_model import JointModel
 from ..scene.model import Model
@@ -34,8 +34,9 @@ class RowSet:
         self.rigid, self.speed, self.spring = role == RowRole.RIGID, role == RowRole.SPEED, role == RowRole.SPRING
         self.motor = j.row_motor[self.rows]
         self.closing = ClosingWork(
-            *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6))
-        )
+            *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6)),
+            np.zeros((len(self.pattern.cluster) - 1, 6, 7)),
+        )  # fmt: skip
         self.kick = JointSystem(model, backend, self.pattern, self.rows, self.body)
         self._end: JointSystem | None = None
 
@@ -65,8 +66,9 @@ class JointSystem:
         self.jacobian, self.weighted = np.zeros((n, 24)), np.zeros((n, 24))
         self.compliance = np.zeros(n)
         self.l_row, self.l_value = np.zeros(entries, np.int64), np.zeros(entries)
-        self._l_used, self._mark, self._path = (np.zeros(n, np.int64) for _ in range(3))
-        self.inverse_pivot, self._work = np.zeros(n), np.zeros(n)
+        self.inverse_pivot = np.zeros(n)
+        used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
+        self._scratch = FactorWork(used, np.zeros(n), mark, path)
         self._dropped = np.zeros(max(1, len(pattern.cluster) - 1), np.int64)
         dynamic = model.body_kind == BodyKind.DYNAMIC
         light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
@@ -87,11 +89,13 @@ class JointSystem:
     def factor(self) -> None:
         """Factor S with the compliance that is set."""
         p = self._pattern
+        whole = self._whole_diagonal()
         self._backend.factor_joints(
-            p.cluster, p.start, p.column, p.pair_start, p.pair, self.jacobian, self.weighted, self.compliance,
-            self._whole_diagonal(), p.parent, p.l_start, self.l_row, self.l_value, self._l_used, self.inverse_pivot,
-            self._work, self._mark, self._path, self._dropped,
-        )  # fmt: skip
+            PatternArrays(p.cluster, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
+            SystemArrays(self.jacobian, self.weighted, self.compliance, whole),
+            FactorArrays(self.l_row, self.l_value, self.inverse_pivot, self._dropped),
+            self._scratch,
+        )
 
     def _whole_diagonal(self) -> np.ndarray:
         """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""

@@ -13,10 +13,13 @@ import numpy as np
 
 from ..backends.base import (
     ArticulatedArrays,
+    ClosingRule,
     ContactArrays,
+    CoordinateArrays,
     EqualityArrays,
     FrameArrays,
     KickedArrays,
+    TrialArrays,
 )
 from ..enums import BodyKind, RowRole
 from ..kernels.joints import ANGLE
@@ -83,7 +86,7 @@ class Joints:
             j.frame_body, j.frame_position, j.frame_orientation, j.coord_kind, j.coord_frame, j.coord_axis
         )
         clusters = len(p.cluster) - 1
-        self._small, self._found = np.zeros((clusters, 6, 7)), np.zeros((clusters, 4))
+        self._found = np.zeros((clusters, 4))
         self.targets = Targets(j)
         sizes = model.body_size[touched]
         moved = p.cluster_of[j.frame_body.ravel()] >= 0  # the ground is not as large as it is far
@@ -186,16 +189,12 @@ class Joints:
     def _coordinates(
         self, position: np.ndarray, orientation: np.ndarray, before: np.ndarray, jacobian: np.ndarray
     ) -> np.ndarray:
-        j = self.model
-        self.backend.coordinates(
-            j.frame_body, j.frame_position, j.frame_orientation, j.coord_kind, j.coord_frame, j.coord_axis, position,
-            orientation, self._value, self._second, jacobian,
-        )  # fmt: skip
+        self.backend.coordinates(self._frames, position, orientation, self._value, self._second, jacobian)
         out = self._value.copy()
         if self._angles.size:
             k = self._angles
             angle = np.arctan2(out[k], self._second[k])
-            near = before if len(before) else j.coord_start
+            near = before if len(before) else self.model.coord_start
             angle += 2.0 * np.pi * np.round((near[k] - angle) / (2.0 * np.pi))
             out[k] = angle
         return out
@@ -309,10 +308,10 @@ class Joints:
             p.cluster, self._cluster_body_start, self._cluster_body, rows.body, s.weighted, p.l_start, s.l_row,
             s.l_value, s.inverse_pivot, rows.coord, rows.weight, wanted[rows.rows], closed,
         )  # fmt: skip
-        self.backend.close_joints(
-            rest, PROJECTED * self.size, rounds, arrays, self._frames, kick, self._kick_value, self.jacobian,
-            velocity, self._trial_position, self._trial_orientation, rows.closing, self._small, self._found,
-        )  # fmt: skip
+        rule = ClosingRule(rest, PROJECTED * self.size, rounds)
+        coordinates = CoordinateArrays(self._kick_value, self.jacobian)
+        trial = TrialArrays(velocity, self._trial_position, self._trial_orientation)
+        self.backend.close_joints(rule, arrays, self._frames, kick, coordinates, trial, rows.closing, self._found)
         worst = int(np.argmax(self._found[:, 0])) if len(self._found) else -1
         self.drift = float(self._found[worst, 0]) if worst >= 0 else 0.0
         self.drift_before = float(self._found[:, 1].max(initial=0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from . import rotation
 from .batch import Batch, bits, locked_axes, places, rows
 from .mass import all_properties, many_masses, mass_properties
 from .materials import Material, MaterialTable
-from .motion import Motion, first_pose
+from .motion import Conveyor, Motion, first_pose, surface_of
 from .shapes import Box, Placed, Sphere, as_placed
 from .table import Table
 
@@ -97,11 +98,27 @@ class Bodies:
         material: Material | str | Sequence[Material | str] | None = None,
         position: Sequence[float] = (0.0, 0.0, 0.0),
         orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        surface_velocity: Any = None,
         group: int = 1,
         mask: int = 0xFFFFFFFF,
         name: str | None = None,
     ) -> int:
-        """A body that never moves; returns its index."""
+        """A body that never moves; returns its index.
+
+        surface_velocity: of a belt's or roller's surface, (3,) [m/s] or a `SurfaceVelocity`; the body then counts as a
+        kinematic one, which stays.
+        """
+        if surface_velocity is not None:
+            return self.add_kinematic(
+                shapes,
+                material=material,
+                position=position,
+                orientation=orientation,
+                surface_velocity=surface_velocity,
+                group=group,
+                mask=mask,
+                name=name,
+            )
         where = self._label("add_static", name)
         return self._add(
             where,
@@ -126,14 +143,25 @@ class Bodies:
         velocity: Sequence[float] = (0.0, 0.0, 0.0),
         angular_velocity: Sequence[float] = (0.0, 0.0, 0.0),
         motion: Motion | None = None,
+        surface_velocity: Any = None,
         group: int = 1,
         mask: int = 0xFFFFFFFF,
         name: str | None = None,
     ) -> int:
-        """A body with a prescribed motion: constant velocities, or a `Motion`, which then sets the pose as well."""
+        """A body with a prescribed motion: constant velocities, or a `Motion`, which then sets the pose as well.
+
+        surface_velocity: (3,) [m/s] or a `SurfaceVelocity`: what touches the body is carried along its surface.
+        """
         where = self._label("add_kinematic", name)
         if motion is not None:
             position, orientation = first_pose(where, motion, velocity=velocity, angular_velocity=angular_velocity)
+        if surface_velocity is not None:
+            if motion is None and (np.any(velocity) or np.any(angular_velocity)):
+                got, remedy = f"velocity={checks.short(velocity)}", "Give the motion as a function of the time."
+                raise SceneError(message(where, "takes a surface velocity with a motion, not velocities", got, remedy))
+            place = checks.vector(where + ".position", position), checks.quaternion(where + ".orientation", orientation)
+            surface = surface_of(where, surface_velocity)
+            motion = Conveyor(surface, *(tuple(part.tolist()) for part in place), motion)
         return self._add(
             where,
             self._surfaces(where, shapes),
@@ -262,6 +290,7 @@ class Bodies:
         velocity: Any = (0.0, 0.0, 0.0),
         angular_velocity: Any = (0.0, 0.0, 0.0),
         force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
         locked: Iterable[str] = (),
         group: int = 1,
         mask: int = 0xFFFFFFFF,
@@ -269,7 +298,7 @@ class Bodies:
     ) -> range:
         """Many dynamic spheres in one call; returns their indices.
 
-        position (n, 3) [m]; radius, mass or density: a number or (n,); velocities and forces: (3,) or (n, 3).
+        position (n, 3) [m]; radius, mass or density: a number or (n,); velocities, forces and torques: (3,) or (n, 3).
         """
         where = self._label("add_spheres", name)
         points = places(where, position)
@@ -290,6 +319,7 @@ class Bodies:
             velocity=velocity,
             angular_velocity=angular_velocity,
             force=force,
+            torque=torque,
             locked=locked,
             group=group,
             mask=mask,
@@ -312,6 +342,7 @@ class Bodies:
         velocity: Any = (0.0, 0.0, 0.0),
         angular_velocity: Any = (0.0, 0.0, 0.0),
         force: Any = (0.0, 0.0, 0.0),
+        torque: Any = (0.0, 0.0, 0.0),
         locked: Iterable[str] = (),
         group: int = 1,
         mask: int = 0xFFFFFFFF,
@@ -340,6 +371,7 @@ class Bodies:
             velocity=velocity,
             angular_velocity=angular_velocity,
             force=force,
+            torque=torque,
             locked=locked,
             group=group,
             mask=mask,
@@ -448,6 +480,10 @@ class Bodies:
             if body in self._names:
                 first, count = self._names[body]
                 return range(first, first + count)
+            one = re.fullmatch(r"(.+)\[(\d+)\]", body)  # "balls[3]", one of many
+            if one and int(one[2]) < self._names.get(one[1], (0, 0))[1]:
+                first = self._names[one[1]][0] + int(one[2])
+                return range(first, first + 1)
             raise SceneError(message(where, "unknown body", checks.short(body), checks.nearest(body, self._names)))
         index = checks.integer(where, body, at_least=0, error=SceneError)
         if index >= self._count:

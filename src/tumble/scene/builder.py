@@ -10,15 +10,17 @@ import numpy as np
 
 from .. import checks
 from ..errors import SceneError, message
+from ..showing import ShownBuilder
 from .batch import body_arrays, initial_state, shape_arrays
 from .bodies import Bodies
 from .changes import changed
 from .flow import Flow
 from .joint_frames import GROUND
+from .joint_model import JointModel
 from .materials import Material
 from .mechanism import Mechanism
 from .model import ForceCallback, Model
-from .motion import motion_pose
+from .motion import Conveyor, Motion, motion_pose
 from .replicate import replicate
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ __all__ = ["SceneBuilder", "motion_pose"]
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
-class SceneBuilder(Bodies, Mechanism, Flow):
+class SceneBuilder(ShownBuilder, Bodies, Mechanism, Flow):
     """Collects materials, bodies, joints, forces, and what lets bodies in and out.
 
     gravity: acceleration (3,) [m/s^2]; the default points down the z axis with 9.81 m/s^2.
@@ -160,6 +162,8 @@ class SceneBuilder(Bodies, Mechanism, Flow):
             batches.append(self._ground)
             names[GROUND if GROUND not in names else f"{GROUND}{self._count}"] = (self._count, 1)
         joints, initial = self._joint_model(), initial_state(batches)
+        motions = {k: b.motion for k, b in zip(self._starts, self._batches) if b.motion is not None}
+        self._check_conveyors(motions, joints)
         flow = self._flow_model(joints, initial)
         gravity, materials = changed(self._gravity.copy(), self._materials)
         excluded = np.sort(self._in_model(self._excluded.rows["pair"]), axis=1)
@@ -172,9 +176,18 @@ class SceneBuilder(Bodies, Mechanism, Flow):
             pair_laws=materials.laws(),
             excluded=np.unique((excluded[:, 0] << 32) + excluded[:, 1]),
             names=tuple((name, first, count) for name, (first, count) in names.items()),
-            motions={k: b.motion for k, b in zip(self._starts, self._batches) if b.motion is not None},
+            motions=motions,
             forces=tuple(self._forces),
             joints=joints,
             initial=initial,
             flow=flow,
         )
+
+    @staticmethod
+    def _check_conveyors(motions: Mapping[int, Motion], joints: JointModel) -> None:
+        """A joint would be dragged along with the surface."""
+        jointed = set(np.unique(joints.frame_body).tolist())
+        for body, motion in motions.items():
+            if isinstance(motion, Conveyor) and body in jointed:
+                remedy = "Join another body, or put the belt on a body of its own."
+                raise SceneError(message(f"body {body}", "takes a surface velocity or joints", "both", remedy))

@@ -13,7 +13,7 @@ from .settings import Location
 
 __all__ = ["Document", "read_text"]
 
-FILE_KEYS = ("file", "image", "urdf")
+FILE_KEYS = ("file", "image", "urdf", "array")
 """Keys whose values are names of files, relative to the file that they stand in"""
 DEEPEST = 20
 """Includes within includes"""

@@ -25,7 +25,7 @@ from .toml_scene import read_toml
 
 __all__ = ["LoadedScene", "load_scene"]
 
-SETTINGS = {"STEP": "step", "SOLVER": "solver", "UNTIL": "until", "SAVE_EVERY": "save_every"}
+SETTINGS = {"STEP": "step", "SOLVER": "solver", "SAVE": "save", "UNTIL": "until", "SAVE_EVERY": "save_every"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,9 @@ class LoadedScene:
     step: dict[str, Any] = field(default_factory=dict)
     """Keyword arguments of `StepOptions`; may be empty."""
     solver: dict[str, Any] = field(default_factory=dict)
-    """Any of name, tolerance, stop, max_iterations, scaling."""
+    """name and options of the solver."""
+    save: dict[str, Any] = field(default_factory=dict)
+    """Keyword arguments of `Save` but path, overwrite, label and checkpoint."""
     until: float | None = None
     """End of the run [s]."""
     save_every: int | None = None
@@ -142,7 +144,7 @@ def _sorted_out(
         steps = [str(step) for step in steps_of(key)]
         if key in known:
             arguments[key] = agreed(label(key), arguments.get(key), value)
-        elif steps[0] in ("step", "solver") and len(steps) == 2:
+        elif steps[0] in ("step", "solver", "save") and len(steps) == 2:
             tables[key] = (tuple(steps), value)
         elif steps[0] == "run" and len(steps) == 2 and steps[1] in SETTINGS.values():
             tables[key] = ((steps[1],), value)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, make_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,9 @@ __all__ = ["Material", "MaterialTable", "PairLaws"]
 class Material:
     """Surface of a shape.
 
-    Between two materials the smaller friction (of every kind), restitution, cohesion and ranges count, and the larger
-    threshold; compliances add up, like springs in series, and dashpots combine as in series, 1/d = 1/d_a + 1/d_b (a
-    rigid partner's has no part in it). `SceneBuilder.set_pair` overrides all of them.
+    Between two materials the smaller friction (of every kind), restitution, cohesion, ageing and ranges count, and the
+    larger speeds, times and lengths; compliances add up, like springs in series, and dashpots combine as in series,
+    1/d = 1/d_a + 1/d_b (a rigid partner's has no part in it). `SceneBuilder.set_pair` overrides all of them.
     """
 
     friction: float = 0.5
@@ -52,6 +52,13 @@ class Material:
     """[m/N] before the contact slides"""
     tangential_damping: float = 0.0
     """[N s/m]"""
+    ageing: float = 0.0
+    """b: the longer a contact rests the better it holds, mu + b ln(1 + age / ageing_time) with its age as in
+    `docs/laws.md`. 0 (default): it does not."""
+    ageing_time: float = 1.0
+    """[s]"""
+    ageing_length: float = 1e-5
+    """Sliding by about this length makes a contact young again [m]."""
     name: str | None = None
     """Name for look-up from scene files and error messages."""
 
@@ -63,47 +70,77 @@ class Material:
             )
 
 
-PROPERTIES = (
-    "friction",
-    "static_friction",
-    "friction_speed",
-    "restitution",
-    "restitution_threshold",
-    "cohesion",
-    "cohesion_range",
-    "rolling_friction",
-    "spinning_friction",
-    "compliance",
-    "damping",
-    "tangential_compliance",
-    "tangential_damping",
-)
+def _given(material: Material, name: str) -> float:
+    return getattr(material, name)
+
+
+def _smaller(a: Material, b: Material, name: str) -> float:
+    return min(_given(a, name), _given(b, name))
+
+
+def _larger(a: Material, b: Material, name: str) -> float:
+    return max(_given(a, name), _given(b, name))
+
+
+def _in_series(a: Material, b: Material, name: str) -> float:
+    return _given(a, name) + _given(b, name)
+
+
+def _dashpots(a: Material, b: Material, name: str) -> float:
+    """Of the soft ones of two materials, in series."""
+    soft = [_given(m, name) for m in (a, b) if _given(m, DAMPERS[name]) > 0.0]
+    return 0.0 if not soft or min(soft) == 0.0 else 1.0 / sum(1.0 / d for d in soft)
+
+
+def _at_rest(a: Material, b: Material, name: str) -> float:
+    return min(m.friction if _given(m, name) is None else _given(m, name) for m in (a, b))
+
+
+def _ranges(a: Material, b: Material, name: str) -> float:
+    """-1: left to the size."""
+    given = [_given(m, name) for m in (a, b) if _given(m, name) is not None]
+    return min(given, default=-1.0)
+
+
+class Property:
+    """A number that materials and pairs of them have."""
+
+    def __init__(
+        self, combined: Callable[[Material, Material, str], float] = _smaller, *, acts: bool = True, **rule: Any
+    ) -> None:
+        """combined: the rule for two materials without an entry of their own; acts: a number other than 0 is more than
+        plain friction; rule: what is allowed, see `checks.number`."""
+        self.combined, self.acts, self.rule = combined, acts, rule
+
+
+PROPERTIES = {
+    "friction": Property(acts=False, at_least=0.0, remedy="Use 0 for a frictionless surface."),
+    "static_friction": Property(_at_rest, acts=False, at_least=0.0),
+    "friction_speed": Property(_larger, acts=False, above=0.0, unit="m/s"),
+    "restitution": Property(at_least=0.0, at_most=1.0, remedy="1 keeps the speed, 0 takes all of it."),
+    "restitution_threshold": Property(_larger, acts=False, at_least=0.0, unit="m/s"),
+    "cohesion": Property(at_least=0.0, unit="N"),
+    "cohesion_range": Property(_ranges, acts=False, at_least=0.0, unit="m"),
+    "rolling_friction": Property(at_least=0.0, unit="m"),
+    "spinning_friction": Property(at_least=0.0, unit="m"),
+    "compliance": Property(_in_series, at_least=0.0, unit="m/N", remedy="Use 0 for a rigid contact."),
+    "damping": Property(_dashpots, at_least=0.0, unit="N s/m"),
+    "tangential_compliance": Property(_in_series, at_least=0.0, unit="m/N", remedy="Use 0 for a rigid contact."),
+    "tangential_damping": Property(_dashpots, at_least=0.0, unit="N s/m"),
+    "ageing": Property(at_least=0.0),
+    "ageing_time": Property(_larger, acts=False, above=0.0, unit="s"),
+    "ageing_length": Property(_larger, acts=False, above=0.0, unit="m"),
+}
+"""Of everything in `Material` but the name: keys of scene files, of `SceneBuilder.set_pair` and `PairLaws`."""
 DAMPERS = {"damping": "compliance", "tangential_damping": "tangential_compliance"}
 """The spring beside each dashpot."""
-LARGER = ("friction_speed", "restitution_threshold")
-"""Properties of which the larger of two counts; of the others the smaller."""
 
 
 def _checked(where: str, values: dict[str, float | None]) -> None:
     """The rules for the properties of a material or of a pair."""
-    rules: dict[str, dict[str, Any]] = {
-        "friction": {"at_least": 0.0, "remedy": "Use 0 for a frictionless surface."},
-        "static_friction": {"at_least": 0.0},
-        "friction_speed": {"above": 0.0, "unit": "m/s"},
-        "restitution": {"at_least": 0.0, "at_most": 1.0, "remedy": "1 keeps the speed, 0 takes all of it."},
-        "restitution_threshold": {"at_least": 0.0, "unit": "m/s"},
-        "cohesion": {"at_least": 0.0, "unit": "N"},
-        "cohesion_range": {"at_least": 0.0, "unit": "m"},
-        "rolling_friction": {"at_least": 0.0, "unit": "m"},
-        "spinning_friction": {"at_least": 0.0, "unit": "m"},
-        "compliance": {"at_least": 0.0, "unit": "m/N", "remedy": "Use 0 for a rigid contact."},
-        "damping": {"at_least": 0.0, "unit": "N s/m"},
-        "tangential_compliance": {"at_least": 0.0, "unit": "m/N", "remedy": "Use 0 for a rigid contact."},
-        "tangential_damping": {"at_least": 0.0, "unit": "N s/m"},
-    }
     for name, value in values.items():
         if value is not None or name not in ("static_friction", "cohesion_range"):
-            checks.number(f"{where}.{name}", value, error=SceneError, **rules[name])
+            checks.number(f"{where}.{name}", value, error=SceneError, **PROPERTIES[name].rule)
     rest, sliding = values.get("static_friction"), values.get("friction")
     if rest is not None and sliding is not None and rest < sliding:
         raise SceneError(
@@ -145,24 +182,20 @@ def _consistent(where: str, values: dict[str, float | None]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class PairLaws:
-    """Properties of every pair of materials, (k, k) arrays; -1 for a cohesion range that is left to the size."""
+_PairTables = make_dataclass("_PairTables", [(name, np.ndarray) for name in PROPERTIES], frozen=True)
 
-    static_friction: np.ndarray
-    friction_speed: np.ndarray
-    restitution: np.ndarray
-    restitution_threshold: np.ndarray
-    cohesion: np.ndarray
-    cohesion_range: np.ndarray
-    rolling_friction: np.ndarray
-    spinning_friction: np.ndarray
-    compliance: np.ndarray
-    damping: np.ndarray
-    tangential_compliance: np.ndarray
-    tangential_damping: np.ndarray
+
+@dataclass(frozen=True)
+class PairLaws(_PairTables):
+    """Properties of every pair of materials, (k, k) arrays under the names of `PROPERTIES`; -1 for a cohesion range
+    that is left to the size."""
+
     active: bool
     """Whether any pair has more than plain friction"""
+
+    def of_pairs(self, name: str) -> np.ndarray:
+        """(k * k,) a property by number of pair, see `collide.Contacts.pair`."""
+        return np.ascontiguousarray(getattr(self, name)).ravel()
 
     @cached_property
     def rolls(self) -> bool:
@@ -173,32 +206,6 @@ class PairLaws:
     def is_soft(self) -> bool:
         """Whether any pair is compliant."""
         return bool(np.any(self.compliance) or np.any(self.tangential_compliance))
-
-    def springs(
-        self, pair: np.ndarray, gap: np.ndarray
-    ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        """Compliance [m/N] and damping [N s/m] along the normal and in the tangent plane, for contacts (k,) of these
-        pairs and gaps [m]. The normal's dashpot begins where the gap closes."""
-        return (
-            (self.compliance.ravel()[pair], np.where(gap <= 0.0, self.damping.ravel()[pair], 0.0)),
-            (self.tangential_compliance.ravel()[pair], self.tangential_damping.ravel()[pair]),
-        )
-
-
-def _combined(name: str, a: Material, b: Material) -> float:
-    """The rule for two materials without an entry of their own."""
-    x, y = getattr(a, name), getattr(b, name)
-    if name == "static_friction":
-        x, y = (m.friction if v is None else v for m, v in ((a, x), (b, y)))
-    if name == "cohesion_range":
-        x, y = (np.inf if v is None else v for v in (x, y))
-        return -1.0 if x == y == np.inf else min(x, y)
-    if name in DAMPERS.values():
-        return x + y
-    if name in DAMPERS:
-        soft = [d for d, m in ((x, a), (y, b)) if getattr(m, DAMPERS[name]) > 0.0]
-        return 0.0 if not soft or min(soft) == 0.0 else 1.0 / sum(1.0 / d for d in soft)
-    return max(x, y) if name in LARGER else min(x, y)
 
 
 class MaterialTable:
@@ -242,21 +249,18 @@ class MaterialTable:
 
     def laws(self) -> PairLaws:
         """What pairs have beyond friction."""
-        tables = {name: self._table(name) for name in PROPERTIES[1:]}
-        friction = self.friction()
+        tables = {name: self._table(name) for name in PROPERTIES}
+        friction = tables["friction"]
         for (i, j), values in self._pairs.items():
             if "friction" in values and "static_friction" not in values:  # one value for rest and motion
                 tables["static_friction"][i, j] = tables["static_friction"][j, i] = values["friction"]
         tables["static_friction"] = np.maximum(tables["static_friction"], friction)
-        self._check_pairs(friction, tables)
-        plain = ("friction_speed", "restitution_threshold", "cohesion_range", "static_friction")
-        active = bool(
-            np.any(tables["static_friction"] > friction)
-            or any(np.any(table) for name, table in tables.items() if name not in plain)
-        )
+        self._check_pairs(tables)
+        acting = any(np.any(table) for name, table in tables.items() if PROPERTIES[name].acts)
+        active = bool(acting or np.any(tables["static_friction"] > friction))
         return PairLaws(**tables, active=active)
 
-    def _check_pairs(self, friction: np.ndarray, tables: dict[str, np.ndarray]) -> None:
+    def _check_pairs(self, tables: dict[str, np.ndarray]) -> None:
         """What no pair may be, given or combined."""
         for i, j in zip(*np.triu_indices(len(self.known))):
             names = " and ".join(repr(self.known[k].name or f"material {k}") for k in (i, j))
@@ -267,10 +271,11 @@ class MaterialTable:
             for name, needed in needs.items():
                 if given.get(needed) == 0.0 and name not in given:
                     tables[name][i, j] = tables[name][j, i] = values[name] = 0.0
-            _consistent(f"pair {names}", {**values, "friction": float(friction[i, j])})
+            _consistent(f"pair {names}", values)
 
     def _table(self, name: str) -> np.ndarray:
-        table = np.array([[_combined(name, a, b) for b in self.known] for a in self.known], float)
+        combined = PROPERTIES[name].combined
+        table = np.array([[combined(a, b, name) for b in self.known] for a in self.known], float)
         for (i, j), values in self._pairs.items():
             if name in values:
                 table[i, j] = table[j, i] = values[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..backends.base import Geometry
-from ..checks import nearest
-from ..errors import SceneError, message
+from ..showing import Shown, ShownModel
 from . import rotation
+from .body_names import BodyNames
 from .flow_model import FlowModel
 from .joint_model import JointModel
 from .materials import Material, PairLaws
@@ -45,8 +44,8 @@ class ContactMemory:
     """(3, k) impulse on B in world axes [N s]"""
     torque: np.ndarray = field(default_factory=lambda: np.zeros((3, 0)))
     """(3, k) angular impulse of rolling friction on B in world axes [N m s]; (3, 0) in scenes without"""
-    stretch: np.ndarray = field(default_factory=lambda: np.zeros((3, 0)))
-    """(3, k) stretch of the tangential spring in world axes [m]; (3, 0) in scenes without compliance"""
+    laws: dict[str, np.ndarray] = field(default_factory=dict)
+    """(rows, k) what contact laws remember besides, by the name of the column, see `sim.laws`; vectors in world axes"""
 
     @classmethod
     def empty(cls) -> ContactMemory:
@@ -56,11 +55,12 @@ class ContactMemory:
 
     def copy(self) -> ContactMemory:
         """An independent copy."""
-        return ContactMemory(*(array.copy() for array in vars(self).values()))
+        own = (array.copy() for name, array in vars(self).items() if name != "laws")
+        return ContactMemory(*own, {name: column.copy() for name, column in self.laws.items()})
 
 
-@dataclass
-class State:
+@dataclass(repr=False)
+class State(Shown):
     """Everything a restart needs. Frames are those of the centre of mass and the principal axes.
 
     Use `Simulation.positions()` and its sisters for the frames the user gave.
@@ -117,8 +117,8 @@ class State:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False)
+class Model(ShownModel, BodyNames):
     """A frozen scene as flat arrays: n bodies, m shapes. Made by `SceneBuilder.build`."""
 
     gravity: np.ndarray
@@ -200,6 +200,16 @@ class Model:
         """For pickle and deepcopy, which cannot take the read-only table of motions."""
         return _model, ({f.name: getattr(self, f.name) for f in fields(self)} | {"motions": dict(self.motions)},)
 
+    @cached_property
+    def shape_rank(self) -> np.ndarray:
+        """(m,) int32: place of each shape's body among all bodies in the order of their uid, whatever their places in
+        the arrays."""
+        rank = np.empty(self.body_count, np.int32)
+        rank[np.argsort(self.body_uid)] = np.arange(self.body_count)
+        out = rank[self.shape_body]
+        out.setflags(write=False)
+        return out
+
     @property
     def body_count(self) -> int:
         """Number of bodies n."""
@@ -209,30 +219,6 @@ class Model:
     def shape_count(self) -> int:
         """Number of shapes m."""
         return len(self.shape_kind)
-
-    def bodies(self, name: str) -> np.ndarray:
-        """Indices of the body or bodies with this name; "grains[3]" is one of the many named "grains"."""
-        match = re.fullmatch(r"(.+)\[(\d+)\]", name)
-        if name in self._ranges:
-            first, count = self._ranges[name]
-            return np.arange(first, first + count)
-        if match and match[1] in self._ranges and int(match[2]) < self._ranges[match[1]][1]:
-            return np.array([self._ranges[match[1]][0] + int(match[2])])
-        raise SceneError(
-            message("Model.bodies", "unknown body", repr(name), nearest(name, [n for n, _, _ in self.names]))
-        )
-
-    @cached_property
-    def _ranges(self) -> dict[str, tuple[int, int]]:
-        """First body and number of bodies by name."""
-        return {name: (first, count) for name, first, count in self.names}
-
-    def name(self, body: int) -> str:
-        """Name of the body with this index."""
-        for known, first, count in self.names:
-            if first <= body < first + count:
-                return known if count == 1 else f"{known}[{body - first}]"
-        raise SceneError(message("Model.name", f"index must be in 0..{self.body_count - 1}", body, "Count from 0."))
 
     def user_pose(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """Position (n, 3) and orientation (n, 4) of the frames the user gave."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from .. import checks
 from ..errors import SceneError, message
+from . import rotation
 
-__all__ = ["Motion", "Oscillation", "first_pose", "motion_pose"]
+__all__ = ["Conveyor", "Motion", "Oscillation", "SurfaceVelocity", "first_pose", "motion_pose", "surface_of"]
 
 Motion = Callable[[float], tuple[np.ndarray, np.ndarray]]
 """A motion maps the time [s] to the pose of the body's frame: position (3,) [m] and orientation (4,).
@@ -46,6 +47,70 @@ class Oscillation:
     def __call__(self, time: float) -> tuple[np.ndarray, np.ndarray]:
         phase = math.sin(2.0 * math.pi * (time - self.start) / self.period) if time > self.start else 0.0
         return np.array(self.position) + phase * np.array(self.amplitude), np.array(self.orientation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurfaceVelocity:
+    """How the surface of a body runs along it while the body stays, or moves, as it does: belts, rollers, turntables.
+
+    velocity + angular_velocity x (x - point) at a point x, in world axes as the scene stands; a body that moves carries
+    it along. What it has along the normal of a contact does not push.
+    """
+
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """[m/s]"""
+    angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """[rad/s]"""
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """About which it turns [m]"""
+    factor: Callable[[float], float] | None = None
+    """Of both velocities, a function of the time [s]: belts that start and stop. None: 1"""
+
+    def __post_init__(self) -> None:
+        for name in ("velocity", "angular_velocity", "point"):
+            value = checks.vector(f"SurfaceVelocity.{name}", getattr(self, name))
+            object.__setattr__(self, name, tuple(value.tolist()))
+        if self.factor is not None and not callable(self.factor):
+            got, remedy = checks.short(self.factor), "For example lambda t: min(t, 1)."
+            raise SceneError(message("SurfaceVelocity.factor", "must be a function of time", got, remedy))
+
+
+@dataclass(frozen=True)
+class Conveyor:
+    """A motion whose body has a surface velocity; without a motion of its own it stays."""
+
+    surface: SurfaceVelocity
+    position: tuple[float, ...]
+    orientation: tuple[float, ...]
+    motion: Motion | None = None
+
+    def __call__(self, time: float) -> tuple[np.ndarray, np.ndarray]:
+        if self.motion is not None:
+            return self.motion(time)
+        return np.array(self.position), np.array(self.orientation)
+
+    def twist(self, where: str, time: float, position: np.ndarray, orientation: np.ndarray) -> np.ndarray:
+        """Velocity of the surface at the origin of the body's frame, and its angular velocity (6,), in world axes."""
+        turn = rotation.multiply(orientation, rotation.conjugate(np.array(self.orientation)))
+        arm = np.array(self.position) - self.surface.point
+        spin = np.array(self.surface.angular_velocity)
+        linear = np.array(self.surface.velocity) + np.cross(spin, arm)
+        out = np.concatenate([rotation.rotate(turn, linear), rotation.rotate(turn, spin)])
+        factor = 1.0 if self.surface.factor is None else self.surface.factor(time)
+        return out * checks.number(f"{where}: factor of the surface velocity at t = {time:g} s", factor)
+
+
+def surface_of(where: str, value: Any) -> SurfaceVelocity:
+    """What the user gave as a surface velocity: a vector, a table or a `SurfaceVelocity`."""
+    if isinstance(value, SurfaceVelocity):
+        return value
+    if isinstance(value, dict):
+        unknown = [key for key in value if key not in SurfaceVelocity.__dataclass_fields__]
+        if unknown:
+            hint = checks.nearest(unknown[0], SurfaceVelocity.__dataclass_fields__)
+            raise SceneError(message(f"{where}.surface_velocity", "unknown key", unknown[0], hint))
+        return SurfaceVelocity(**value)
+    return SurfaceVelocity(velocity=checks.vector(f"{where}.surface_velocity", value))
 
 
 def first_pose(where: str, motion: Any, **velocities: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -7,11 +7,13 @@ import re
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_type_hints
 
 from .. import checks
-from ..enums import Integrator, Law, Scaling, Stop
+from ..enums import Integrator, Law, Scaling, Stop, Variant
 from ..errors import SceneError, TumbleError, message
+from ..options import SAVE_FIELDS, Save, StepOptions
 from .flow_tables import flow_tables
 from .materials import PROPERTIES
 from .mechanism_tables import mechanism_tables
@@ -48,9 +50,16 @@ def schema() -> types.SimpleNamespace:
         return Annotated[list[kind], Field(min_length=count, max_length=count)]
 
     vector, quaternion, text = some(float, 3), some(float, 4), Annotated[str, Field(min_length=1)]
-    turned = table(
-        "Turned", orientation=quaternion, rotation=table("Rotation", axis=(vector, ...), angle_degrees=(float, ...))
+    rotation = table(
+        "Rotation",
+        axis=vector,
+        angle_degrees=float,
+        euler_degrees=vector,
+        order=text,
+        look_at=vector,
+        up=vector,
     )
+    turned = table("Turned", orientation=quaternion, rotation=rotation)
     placed = table("PlacedShape", turned, position=vector, material=text)
     sphere = table("SphereShape", placed, type=(Literal["sphere"], ...), radius=(float, ...))
     box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...), rounding=float)
@@ -86,18 +95,29 @@ def schema() -> types.SimpleNamespace:
         low=float,
         high=float,
     )
+    walls = table("Walls", placed, height=(float, ...), spout=float, wall=float, thickness=float)
+    funnel = table(
+        "FunnelShape", walls, type=(Literal["funnel"], ...), top=(float, ...), bottom=(float, ...), segments=int
+    )
+    two = some(float, 2)
+    hopper = table("HopperShape", walls, type=(Literal["hopper"], ...), top=(two, ...), bottom=(two, ...))
+    drum = table(
+        "DrumShape", placed, type=(Literal["drum"], ...), radius=(float, ...), length=(float, ...), segments=int
+    )
+    lengths = dict.fromkeys(("radius", "pitch", "turns", "shaft", "thickness"), (float, ...))
+    screw = table("ScrewShape", placed, type=(Literal["screw"], ...), **lengths, segments=int)
+    solid = sphere | box | half_space | capsule | cylinder | cone | ellipsoid | hull | mesh | height_field
     shape = Annotated[
-        sphere | box | half_space | capsule | cylinder | cone | ellipsoid | hull | mesh | height_field,
+        solid | funnel | hopper | drum | screw,
         Field(discriminator="type"),
     ]
     shapes = dict(shape=shape, shapes=Annotated[list[shape], Field(min_length=1)])
     common = table("Common", material=text, name=text, group=int, mask=int, locked=list[str])
-    body = table(
-        "Body",
+    moved = table(
+        "Moved",
         turned,
         common,
-        kind=(Literal["dynamic", "static", "kinematic"], "dynamic"),
-        **shapes,
+        kind=Literal["dynamic", "static", "kinematic"],
         mass=float,
         density=float,
         inertia=vector | some(vector, 3),
@@ -108,7 +128,9 @@ def schema() -> types.SimpleNamespace:
         force=vector,
         torque=vector,
         motion=table("Motion", amplitude=(vector, ...), period=(float, ...), start=float),
+        surface_velocity=vector | table("SurfaceVelocity", velocity=vector, angular_velocity=vector, point=vector),
     )
+    body = table("Body", moved, **shapes)
     regular = dict(shape=(some(int, 3), ...), origin=vector, jitter=float, seed=int, count=Annotated[int, Field(ge=1)])
     grid = table("Grid", kind=(Literal["grid"], ...), spacing=(float | vector, ...), **regular)
     lattice = table("Lattice", kind=(Literal["lattice"], ...), diameter=(float, ...), **regular)
@@ -132,6 +154,7 @@ def schema() -> types.SimpleNamespace:
         velocity=vector | list[vector],
         angular_velocity=vector | list[vector],
         force=vector | list[vector],
+        torque=vector | list[vector],
     )
     spheres = table("Spheres", many, radius=float | list[float], radius_range=some(float, 2), seed=int)
     boxes = table("Boxes", many, turned, size=(vector | list[vector], ...), orientation=quaternion | list[quaternion])
@@ -141,29 +164,39 @@ def schema() -> types.SimpleNamespace:
         turned,
         **shapes,
         orientation=quaternion | list[quaternion],
-        torque=vector | list[vector],
     )
-    container = table("Container", inner=(vector, ...), thickness=float, center=vector, material=text, name=text)
-    step = table(
-        "Step",
-        dt=float,
-        law=Literal[tuple(Law)],
-        margin=float,
-        recovery_speed=float,
-        warm_start=bool,
-        unique_forces=bool,
-        speed_limit=float,
-        integrator=Literal[tuple(Integrator)],
-        theta=float,
+    bodies = table(
+        "Bodies",
+        many,
+        turned,
+        shapes=(list[shape | Annotated[list[shape], Field(min_length=1)]], ...),
+        orientation=quaternion | list[quaternion],
+        material=text | list[text],
     )
-    solver = table(
-        "Solver",
+    container = table("Container", moved, inner=(vector, ...), thickness=float)
+    replicate = table(
+        "Replicate",
+        turned,
+        file=(text, ...),
+        position=list[vector],
+        packing=Annotated[grid | lattice | thrown, Field(discriminator="kind")],
+        orientation=quaternion | list[quaternion],
         name=text,
-        tolerance=float,
-        stop=Literal[tuple(Stop)],
-        max_iterations=int,
-        scaling=Literal[tuple(Scaling)],
+        settings=dict[str, Any],
     )
+    step = table("Step", **_options(StepOptions, law=Literal[tuple(Law)], integrator=Literal[tuple(Integrator)]))
+    save = table(
+        "Save",
+        **_options(
+            Save,
+            left=("path", "overwrite", "label", "checkpoint"),
+            fields=list[Literal[SAVE_FIELDS]],
+            bodies=list[int | text],
+            precision=Literal["single", "double"],
+        ),
+    )
+    stated = dict(stop=Literal[tuple(Stop)], scaling=Literal[tuple(Scaling)], variant=Literal[tuple(Variant)])
+    solver = table("Solver", name=text, **_solver_options(), **stated)
     run = dict(until=Annotated[float, Field(gt=0)], save_every=Annotated[int, Field(ge=1)])
     surface = dict.fromkeys(PROPERTIES, float)
     scene = table(
@@ -176,14 +209,44 @@ def schema() -> types.SimpleNamespace:
         spheres=list[spheres],
         boxes=list[boxes],
         copies=list[copies],
+        bodies=list[bodies],
         exclude=list[table("Exclude", a=(int | str, ...), b=(int | str, ...))],
         **flow_tables(table, some, common, shapes),
         **mechanism_tables(table, some, turned),
+        replicate=list[replicate],
         step=step,
         solver=solver,
+        save=save,
         run=table("Run", **run),
     )
-    return types.SimpleNamespace(scene=scene, settings=table("Settings", step=step, solver=solver, **run))
+    settings = table("Settings", step=step, solver=solver, save=save, **run)
+    return types.SimpleNamespace(scene=scene, settings=settings)
+
+
+def _options(kind: type, *, left: tuple[str, ...] = (), **special: Any) -> dict[str, Any]:
+    """The fields of a dataclass of options as columns; special: types that say more than the dataclass."""
+    hints = get_type_hints(kind)
+    return {
+        f.name: special.get(f.name, float if hints[f.name] == float | None else hints[f.name])
+        for f in fields(kind)
+        if f.name not in left
+    }
+
+
+def _solver_options() -> dict[str, Any]:
+    """All that some solver takes; the one that is named says what is not for it."""
+    from ..solve.registry import SOLVERS
+
+    plain = (int, float, bool, str)
+    hints = {n: hint for kind in SOLVERS.values() for n, hint in get_type_hints(kind).items() if n in _fields(kind)}
+    kinds = {n: next((k for k in plain if hint in (k, k | None)), None) for n, hint in hints.items()}
+    return {
+        n: kind for n, kind in kinds.items() if kind is not None and n not in ("record", "stop", "scaling", "variant")
+    }
+
+
+def _fields(kind: Any) -> set[str]:
+    return {f.name for f in fields(kind)}
 
 
 @contextmanager

@@ -15,6 +15,8 @@ __all__ = ["Location", "apply", "label", "parsed", "steps_of"]
 Location = tuple[str | int, ...]
 """Place of a value in nested tables and lists."""
 PART = re.compile(r'"([^"]+)"|([^.\[\]"]+)')
+STEP = r'(?:"[^"]+"|[^.\[\]"{}]+)'
+PATH = re.compile(rf"{STEP}(?:\.{STEP}|\[[^.\[\]\"]+\])*")
 
 
 def parsed(text: str) -> Any:
@@ -39,8 +41,7 @@ def label(key: str) -> str:
 def steps_of(key: str) -> Location:
     """The steps of a path: gravity.2, material.wood.friction, body[0].shape.radius, body."my ball".mass."""
     parts = [(quoted or plain).strip() for quoted, plain in PART.findall(key)]
-    rest = PART.sub("", key)
-    if not parts or not all(parts) or set(rest) - set(".[]"):
+    if not PATH.fullmatch(key) or not all(parts):
         raise OptionsError(
             message(label(key), "must name a key", repr(key), "For example gravity.2 or material.wood.friction.")
         )

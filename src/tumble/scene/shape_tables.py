@@ -11,6 +11,7 @@ from ..errors import SceneError, message
 from .height_fields import HeightField
 from .hulls import ConvexHull
 from .meshes import Mesh
+from .primitives import drum, funnel, hopper, screw
 from .rounded import Rounded
 from .shape import Shape
 from .shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Sphere
@@ -28,6 +29,8 @@ PLAIN: dict[str, Any] = {
     "hull": ConvexHull,
 }
 """Types whose keys are the fields of a class."""
+MADE: dict[str, Any] = {"funnel": funnel, "hopper": hopper, "drum": drum, "screw": screw}
+"""Types whose keys are the arguments of a function."""
 PLACE = ("position", "orientation", "rotation", "material")
 """Keys that say where a shape is, not what it is."""
 
@@ -52,6 +55,8 @@ class ShapeReader:
         if type in PLAIN:
             kind = PLAIN[type]
             made = kind(**{f.name: own[f.name] for f in fields(kind) if f.name in own})
+        elif type in MADE:
+            made = MADE[type](**own)
         else:
             made = {"mesh": self._mesh, "height_field": self._height_field}[type](**own)
         if rounding is None:

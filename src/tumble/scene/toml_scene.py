@@ -13,25 +13,36 @@ import numpy as np
 
 from .. import checks, memory
 from ..errors import SceneError, message
-from . import fill, rotation
+from . import fill
+from .arrays import loaded_arrays
 from .builder import STANDARD_GRAVITY, SceneBuilder
-from .document import Document
+from .document import Document, read_text
 from .flow_tables import flow_adders
 from .materials import Material
 from .mechanism_tables import mechanism_adders
 from .model import Model
 from .motion import Oscillation
 from .parameters import declared, filled
+from .rotations import rotation_of
 from .schema import at_place, schema, validated
 from .settings import Location, apply, label
 from .shape_tables import ShapeReader, either
 from .shapes import Placed, open_box
 
-__all__ = ["read_toml"]
+__all__ = ["read_builder", "read_toml"]
 
 
 def read_toml(path: Path, text: str, settings: Mapping[str, Any]) -> tuple[Model, dict[str, Any], dict[str, Any]]:
     """The model of a TOML scene, its other tables, and the values of its parameters."""
+    builder, scene, values = read_builder(path, text, settings)
+    with at_place(f"{path}: scene"):
+        return builder.build(), scene, values
+
+
+def read_builder(
+    path: Path, text: str, settings: Mapping[str, Any], chain: tuple[Path, ...] = ()
+) -> tuple[SceneBuilder, dict[str, Any], dict[str, Any]]:
+    """The builder of a TOML scene, its tables, and the values of its parameters. chain: files that it is a part of."""
     document = Document(path, text)
     data = document.data
     parameters = data.pop("parameters", {})
@@ -55,11 +66,11 @@ def read_toml(path: Path, text: str, settings: Mapping[str, Any]) -> tuple[Model
         said = next((label(key) for place, key in given.items() if at[: len(place)] == place), None)
         return document.where(at) if said is None else f"{path}: {said}"
 
-    scene = validated(schema().scene, filled(data, values, where), where)
-    return _built(path, scene, where), scene, values
+    scene = validated(schema().scene, loaded_arrays(filled(data, values, where), path.parent, where), where)
+    return _built(path, scene, where, chain), scene, values
 
 
-def _built(path: Path, scene: dict[str, Any], where: Any) -> Model:
+def _built(path: Path, scene: dict[str, Any], where: Any, chain: tuple[Path, ...] = ()) -> SceneBuilder:
     with at_place(where(("gravity",))):
         builder = SceneBuilder(gravity=scene.get("gravity", STANDARD_GRAVITY))
     reader = ShapeReader(path.parent)
@@ -71,27 +82,33 @@ def _built(path: Path, scene: dict[str, Any], where: Any) -> Model:
         "spheres": functools.partial(_add_spheres, builder),
         "boxes": functools.partial(_add_boxes, builder),
         "copies": functools.partial(_add_copies, builder, reader),
+        "bodies": functools.partial(_add_bodies, builder, reader),
         **flow_adders(builder, functools.partial(_shapes, builder, reader)),
         **mechanism_adders(builder, path.parent, _turn),
+        "replicate": functools.partial(_replicate, builder, path.parent, (*chain, path.resolve())),
         "exclude": builder.exclude_pair,
     }
     for table, add in adders.items():
         for i, row in enumerate(scene.get(table, ())):
             with at_place(where((table, i))):
                 add(**row)
-    with at_place(f"{path}: scene"):
-        return builder.build()
+    return builder
 
 
-def _add_container(builder: SceneBuilder, **row: Any) -> None:
-    own = {key: row.pop(key) for key in ("material", "name") if key in row}
-    builder.add_static(open_box(**row), **own)
+def _add_container(builder: SceneBuilder, *, kind: str = "static", **row: Any) -> None:
+    """A box without a lid; its `center` is that of the floor."""
+    own = {key: row.pop(key) for key in ("inner", "thickness", "center") if key in row}
+    _add_kind(builder, kind, open_box(**own), row)
 
 
 def _add_body(builder: SceneBuilder, reader: ShapeReader, *, kind: str = "dynamic", **row: Any) -> None:
-    add = getattr(builder, "add_body" if kind == "dynamic" else f"add_{kind}")
     bare = kind == "dynamic" and "inertia" in row and "shape" not in row and "shapes" not in row
-    shapes = None if bare else _shapes(builder, reader, row)
+    _add_kind(builder, kind, None if bare else _shapes(builder, reader, row), row)
+
+
+def _add_kind(builder: SceneBuilder, kind: str, shapes: Any, row: dict[str, Any]) -> None:
+    """A body of a kind, which takes some keys and not others."""
+    add = getattr(builder, "add_body" if kind == "dynamic" else f"add_{kind}")
     row = _turn(row)
     allowed = inspect.signature(add).parameters
     for key in row:
@@ -108,6 +125,29 @@ def _add_copies(builder: SceneBuilder, reader: ShapeReader, **row: Any) -> None:
     reach = max(np.linalg.norm(p.position) + p.shape.bound for p in shapes)
     points = _points(row, lambda count: float(reach))
     builder.add_copies(shapes, position=points, **_turn(row))
+
+
+def _add_bodies(builder: SceneBuilder, reader: ShapeReader, *, shapes: list[Any], **row: Any) -> None:
+    """One entry a body: a shape or a list of them."""
+    own = [[shape] if isinstance(shape, dict) else shape for shape in shapes]
+    for shape in (s for entry in own for s in entry):
+        if "material" in shape:
+            remedy = "Give the table one material, or one for each body."
+            raise SceneError(message("material", "is not taken by single shapes here", shape["material"], remedy))
+    placed = [_shapes(builder, reader, {"shapes": entry}) for entry in own]
+    reach = np.array([max(np.linalg.norm(p.position) + p.shape.bound for p in entry) for entry in placed])
+    builder.add_bodies(placed, position=_points(row, lambda count: reach), **_turn(row))
+
+
+def _replicate(builder: SceneBuilder, folder: Path, chain: tuple[Path, ...], *, file: str, **row: Any) -> None:
+    """Copies of another scene file as a part of this one."""
+    path = folder / file
+    if path.resolve() in chain:
+        raise SceneError(message("file", "must not be a part of itself", path, "Name another file."))
+    part = read_builder(path, read_text(path), row.pop("settings", {}), chain)[0]
+    if row.get("packing", {}).get("kind") == "random" and "radius" not in row["packing"]:
+        raise SceneError(message("packing.radius", "is required for parts", "nothing", "Add this key."))
+    builder.replicate(part, position=_points(row, lambda count: 0.0), **_turn(row))
 
 
 def _shapes(builder: SceneBuilder, reader: ShapeReader, row: dict[str, Any]) -> list[Placed]:
@@ -170,10 +210,8 @@ def _turn(row: dict[str, Any]) -> dict[str, Any]:
     if "rotation" not in row:
         return row
     either(row, "rotation", "orientation")
-    axis = checks.direction("rotation.axis", row["rotation"]["axis"])
-    angle = np.deg2rad(checks.number("rotation.angle_degrees", row["rotation"]["angle_degrees"], error=SceneError))
     turned = {k: v for k, v in row.items() if k != "rotation"}
-    return turned | {"orientation": rotation.from_axis_angle(axis, angle).tolist()}
+    return turned | {"orientation": rotation_of(**row["rotation"]).tolist()}
 
 
 def _default(builder: SceneBuilder) -> str:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from .. import backends
 from ..errors import OptionsError, message
@@ -66,6 +67,8 @@ def _step_small_scene(solver: str, backend: str | ModuleType = "cpu") -> None:
     scene = SceneBuilder()
     scene.add_static(HalfSpace())
     scene.add_kinematic(Sphere(1.0), position=(0.0, 0.0, 3.0))
+    for k in range(8):  # with so many shapes pairs are found by the grid
+        scene.add_static(Sphere(1.0), position=(4.0 + 3.0 * k, 0.0, 3.0))
     scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0), locked=("y",))
     options = StepOptions(dt=1e-3)
     Simulation(scene.build(), options=options, solver=make_solver(solver), threads=1, backend=backend).step()
@@ -115,7 +118,7 @@ def _help(solver: str, parent: int, helpers: int) -> None:
         except BlockingIOError:  # another run's helpers are at it
             return
         listing = _start("list", solver, stdout=subprocess.PIPE)
-        backends.choose()
+        backend = backends.choose()
         calls = pickle.loads(listing.communicate()[0])  # of our own process
         for _ in range(helpers - 1):
             if os.fork() == 0:
@@ -123,7 +126,14 @@ def _help(solver: str, parent: int, helpers: int) -> None:
         for module, name, types in reversed(calls):
             if not _alive(parent):
                 return
-            getattr(importlib.import_module(module), name).compile_if_free(types)
+            _kernel(backend, module, name).compile_if_free(types)
+
+
+def _kernel(backend: ModuleType, module: str, name: str) -> Any:
+    """A pass by its name, or one that the backend makes of a formula (`jit.over_items`)."""
+    folder = importlib.import_module(module)
+    formula, made, items = name.rpartition("_over_")
+    return getattr(backend, f"over_{items}")(getattr(folder, formula)) if made else getattr(folder, name)
 
 
 def _alive(process: int) -> bool:

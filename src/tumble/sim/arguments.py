@@ -7,6 +7,7 @@ import numpy as np
 from .. import checks, memory
 from ..enums import BodyKind, Integrator, ShapeKind
 from ..errors import OptionsError, message
+from ..kernels.jit import most_threads
 from ..options import StepOptions
 from ..scene.model import Model
 from ..solve.base import Solver
@@ -89,12 +90,10 @@ def _check_memory(model: Model) -> None:
 
 
 def checked_threads(threads: int | None) -> int:
-    """Threads to use: all that Numba has, or so many."""
-    import numba
-
-    most = numba.config.NUMBA_NUM_THREADS
+    """Threads to use: all that there may be, or so many."""
+    most = most_threads()
     if threads is None:
-        return int(most)
+        return most
     count = checks.integer("Simulation.threads", threads, at_least=1)
     if count > most:
         raise OptionsError(
@@ -102,7 +101,7 @@ def checked_threads(threads: int | None) -> int:
                 "Simulation.threads",
                 f"must be <= {most}",
                 count,
-                "Set NUMBA_NUM_THREADS before Python starts to allow more.",
+                "Set TUMBLE_THREADS before Python starts to allow more.",
             )
         )
     return count

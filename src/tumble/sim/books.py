@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import contact_arrays
-from .workspace import Workspace
 
-__all__ = ["Books", "book_contacts"]
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+__all__ = ["Bookkeeper", "Books"]
 
 
 @dataclass(slots=True)
@@ -58,32 +61,39 @@ class Books:
         return self.kinetic + self.potential - self.before - self.potential_before - works
 
 
-def book_contacts(
-    problem: ConeProblem, impulse: np.ndarray, change: np.ndarray, work: Workspace, h: float
-) -> tuple[Books, np.ndarray]:
-    """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion; and the relative
-    velocities (rows, cap) of the contacts after the impulses, which change the velocities of the bodies by (n, 6)."""
-    contacts, model = work.contacts, work.model
-    before, after = problem.vector("before"), problem.vector("after")
-    if contacts.count == 0:
-        return Books(0.0, 0.0, 0.0, 0.0), after
-    problem.operator.relative(work.before, before)
-    np.add(work.free, change, out=work.velocity)
-    problem.operator.relative(work.velocity, after)
-    arrays = contact_arrays(problem.operator)
-    normal, friction, recovery = work.backend.contact_work(
-        contacts.count, impulse, after, before, contacts.gap, arrays.compliance, h
-    )
-    driven = 0.0
-    if work.has_kinematic:
-        driven = work.backend.driven_work(
-            contacts.count,
-            model.body_kind,
-            contacts.body_a,
-            contacts.body_b,
-            arrays.frame,
-            arrays.arms,
-            impulse,
-            work.free,
+class Bookkeeper:
+    """Works of the contacts, with their scratch."""
+
+    def __init__(self) -> None:
+        self._after = np.zeros((0, 0))
+
+    def contacts(
+        self, problem: ConeProblem, impulse: np.ndarray, change: np.ndarray, work: Workspace, h: float
+    ) -> tuple[Books, np.ndarray]:
+        """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion; and the
+        relative velocities (rows, cap) of the contacts after the impulses, which change the velocities of the bodies by
+        (n, 6)."""
+        contacts, model = work.contacts, work.model
+        if self._after.shape != problem.bias.shape:
+            self._after = np.zeros_like(problem.bias)
+        if contacts.count == 0:
+            return Books(0.0, 0.0, 0.0, 0.0), self._after
+        work.set_velocity(change)
+        problem.operator.relative(work.velocity, self._after)
+        arrays = contact_arrays(problem.operator)
+        normal, friction, recovery = work.backend.contact_work(
+            contacts.count, impulse, self._after, work.rows.before, contacts.gap, arrays.compliance, h
         )
-    return Books(float(normal), float(friction), float(recovery), float(driven)), after
+        driven = 0.0
+        if work.kinematic.size:
+            driven = work.backend.driven_work(
+                contacts.count,
+                model.body_kind,
+                contacts.body_a,
+                contacts.body_b,
+                arrays.frame,
+                arrays.arms,
+                impulse,
+                work.free,
+            )
+        return Books(float(normal), float(friction), float(recovery), float(driven)), self._after

@@ -8,13 +8,14 @@ import numpy as np
 
 from ..problem.operators import contact_arrays
 from ..scene.model import Model
+from ..showing import ShownForces
 from .stepper import StepResult
 
 __all__ = ["ContactForces"]
 
 
-@dataclass(frozen=True)
-class ContactForces:
+@dataclass(frozen=True, repr=False)
+class ContactForces(ShownForces):
     """Copies of the contacts of one step (k contacts). Forces act on body b; body a feels the opposite."""
 
     model: Model

@@ -52,7 +52,7 @@ def react(
     """
     joints, body = work.joints, work.joints.bodies
     joints.take_reactions(bounded)
-    np.add(work.free, change, out=work.velocity)
+    work.set_velocity(change)
     along, before = work.velocity[body], joints.energy.of(kick.orientation, work.velocity)
     done, by_motors = joint_forces.work_done(joints, work.before, work.velocity)
     recovered = joint_forces.recovered(joints, work.before, work.velocity)

@@ -21,6 +21,8 @@ import numpy as np
 from ..backends.base import KickedArrays, MotionArrays
 from ..collide.contacts import Contacts
 from ..enums import BodyKind, Law
+from ..kernels import contact_rows as formulas
+from ..kernels import motion
 from ..options import StepOptions
 from ..problem.anderson import Anderson
 from ..problem.cone_problem import BlockGroup, ConeProblem
@@ -120,12 +122,11 @@ def enter_middle(
 
 def hold_in_velocity(contacts: Contacts, problem: ConeProblem, free: np.ndarray, h: float) -> None:
     """Rewrite the normal bias: an overlap has none."""
-    n = contacts.count
-    if n == 0:
-        return
-    rows = problem.vector("x_old")
-    problem.operator.relative(free, rows)
-    problem.bias[0, :n] = np.maximum(contacts.gap[:n], 0.0) / h + rows[0, :n]
+    if contacts.count:
+        rows = np.empty_like(problem.bias)
+        problem.operator.relative(free, rows)
+        hold = problem.backend.over_contacts(formulas.held_bias)
+        hold(contacts.count, contacts.gap, rows, h, problem.bias)
 
 
 def correct_positions(
@@ -135,33 +136,35 @@ def correct_positions(
 
     Bodies keep their spin, so their angular momentum turns with them: no way of moving positions alone keeps it.
     """
-    n, h, theta = contacts.count, float(options.dt), float(options.theta)
+    n, h, theta, b = contacts.count, float(options.dt), float(options.theta), work.backend
     if n == 0:
         return 0.0
-    rows = problem.vector("x_old")
+    gap, deep = np.empty(contacts.capacity), np.empty(contacts.capacity, bool)
+    rows, bias, diagonal = (
+        np.empty_like(problem.bias),
+        np.zeros_like(problem.bias),
+        np.empty((6, problem.bias.shape[1])),
+    )
     problem.operator.relative(work.velocity, rows)
-    end = contacts.gap[:n] + theta * h * rows[0, :n]
-    size = contacts.size[:n]
-    if not np.any(end < -WORTH_REMOVING * size):
+    b.over_contacts(formulas.gap_at_end)(n, contacts.gap, contacts.size, rows, theta * h, WORTH_REMOVING, gap, deep)
+    if not b.count_true(n, deep):
         return 0.0
     gravity = float(np.linalg.norm(model.gravity)) or 9.81
-    cap = np.sqrt(0.02 * gravity * size) if options.recovery_speed is None else float(options.recovery_speed)
-    bias = np.zeros_like(problem.bias)
-    bias[0, :n] = np.maximum(end / h, -cap)
-    diagonal = np.zeros((6, bias.shape[1]))
+    recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
+    b.over_contacts(formulas.recovery_bias)(n, gap, contacts.size, h, recovery, gravity, bias)
     problem.operator.diagonal_blocks(diagonal)
-    work.backend.free_frozen_rows(n, diagonal, bias)  # what the joints hold in the floor stays there
+    b.free_frozen_rows(n, diagonal, bias)  # what the joints hold in the floor stays there
     group = BlockGroup(problem.group.kind, problem.dim, n, np.zeros_like(problem.friction))
     apart = ConeProblem(group, bias, problem.operator, h, {})
     push = problem.operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
-    dynamic = np.flatnonzero(model.body_kind == BodyKind.DYNAMIC)
-    before, turned = state.position[dynamic].copy(), state.orientation[dynamic].copy()
-    state.position[dynamic] += h * push[dynamic, :3]
-    state.orientation[dynamic] = rotation.turned(state.orientation[dynamic], h * push[dynamic, 3:])
+    before, turned = state.position.copy(), state.orientation.copy()
+    b.over_bodies(motion.pushed)(len(before), model.body_kind, push, h, state.position, state.orientation)
     if work.joints is not None and not _close_again(state, work):
-        state.position[dynamic], state.orientation[dynamic] = before, turned
+        state.position[:], state.orientation[:] = before, turned
         return 0.0
-    return -float(np.sum(model.body_mass[dynamic, None] * model.gravity * (state.position[dynamic] - before)))
+    lifted = np.empty(len(before))
+    b.over_bodies(motion.lifted)(len(before), model.body_mass, model.gravity, before, state.position, lifted)
+    return float(b.total(len(before), lifted))
 
 
 def _close_again(state: State, work: Workspace) -> bool:
@@ -172,4 +175,4 @@ def _close_again(state: State, work: Workspace) -> bool:
             return True
         state.position += move[:, :3]
         state.orientation[:] = rotation.turned(state.orientation, move[:, 3:])
-    return float(np.abs(work.joints.close_at_end(state)[1]).max(initial=0.0)) <= CLOSED * work.joints.size
+    return float(np.abs(close_at_end(work.joints, state)[1]).max(initial=0.0)) <= CLOSED * work.joints.size

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from ..options import StepOptions
-from ..scene.model import ContactMemory, State
+from ..scene.model import State
 from ..solve.base import Solver
 from .report import StepReport
 from .stepper import StepResult, step
@@ -76,7 +76,7 @@ def _scale(state: State, factor: float) -> None:
     if factor == 1.0:
         return
     m = state.memory
-    state.memory = ContactMemory(m.uid_a, m.uid_b, m.feature, m.impulse * factor, m.torque * factor, m.stretch)
+    state.memory = replace(m, impulse=m.impulse * factor, torque=m.torque * factor)
     state.row_impulse = state.row_impulse * factor
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..backends.base import FreeArrays, KickedArrays, LoadArrays, MassArrays
-from ..enums import BodyKind
+from ..collide.contacts import Contacts
 from ..errors import BlowUpError, SceneError, message
+from ..problem.cone_problem import ConeProblem
 from ..scene import rotation
 from ..scene.builder import motion_pose
 from ..scene.model import Model, State
+from ..scene.motion import Conveyor
 from .workspace import Workspace
 
-__all__ = ["at_start", "predict", "prescribe_motion"]
+__all__ = ["at_start", "drop_normal_surface", "predict", "prescribe_motion"]
 
 
 def at_start(model: Model, state: State, work: Workspace) -> KickedArrays:
@@ -45,9 +47,9 @@ def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float,
 
 def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> None:
     """Velocities of kinematic bodies: constant, or the mean velocity between two poses of a motion."""
-    if not work.has_kinematic:
+    kinematic = work.kinematic
+    if not kinematic.size:
         return
-    kinematic = np.flatnonzero(model.body_kind == BodyKind.KINEMATIC)
     work.prescribed[kinematic, :3] = state.velocity[kinematic]
     work.prescribed[kinematic, 3:] = rotation.rotate(state.orientation[kinematic], state.spin[kinematic])
     for body, motion in model.motions.items():
@@ -60,14 +62,27 @@ def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> N
         work.prescribed[body, :3] = (position - state.position[body]) / h
         work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
         work.next_pose[body] = (position, orientation)
+        if isinstance(motion, Conveyor):
+            work.surface[body] = motion.twist(where, state.time, state.position[body], state.orientation[body])
+            work.prescribed[body] += work.surface[body]
+
+
+def drop_normal_surface(contacts: Contacts, problem: ConeProblem, center: np.ndarray, surface: np.ndarray) -> None:
+    """A surface that runs takes along and does not push: no part along the normal (surface: (n, 6), zero for most)."""
+    n = contacts.count
+    runs = np.any(surface, axis=1)
+    for side, sign in ((contacts.body_a[:n], 1.0), (contacts.body_b[:n], -1.0)):
+        rows = np.flatnonzero(runs[side])
+        body = side[rows]
+        speed = surface[body, :3] + np.cross(surface[body, 3:], contacts.point[:, rows].T - center[body])
+        problem.bias[0, rows] += sign * np.einsum("ki,ik->k", speed, contacts.normal[:, rows])
 
 
 def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, work: Workspace) -> None:
     """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
-    work.force[:] = model.body_force
-    work.torque[:] = model.body_torque
     if not model.forces:
-        return
+        return  # they hold the constant ones from the start
+    work.force[:], work.torque[:] = model.body_force, model.body_torque
     position, orientation = model.user_frames(kick.position, kick.orientation)
     spin = rotation.rotate(kick.orientation, kick.spin)
     for callback in model.forces:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from ..kernels import jit
+from ..notebook import NotebookLine, in_notebook
 from .report import StepReport
 
 __all__ = ["show_progress"]
@@ -27,10 +28,12 @@ class Display(AbstractContextManager["Display"], Protocol):
 
 
 def show_progress(wanted: bool | None, steps: int) -> Display:
-    """The display of a run of so many steps. wanted True: the bar; False: nothing; None: the bar on a terminal, or
-    lines."""
+    """The display of a run of so many steps. wanted True: the bar; False: nothing; None: the bar on a terminal or in a
+    notebook, or lines."""
     if steps < 1 or (wanted is not None and not wanted):
         return _Silent()
+    if in_notebook():
+        return _Notebook(steps)
     if wanted or sys.stderr.isatty():
         try:
             return _Bar(steps)
@@ -101,6 +104,26 @@ class _Lines:
         text = "  ".join((f"step {c.done} of {c.steps}", *c.pace(), _facts(report, unconverged)))
         with suppress(OSError):  # a full disk or a closed pipe must not end the run
             print(text, file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class _Notebook:
+    """A bar below the cell of a notebook."""
+
+    def __init__(self, steps: int) -> None:
+        self._clock, self._line = _Clock(steps, 0.25), NotebookLine()
+
+    def __enter__(self) -> _Notebook:
+        return self
+
+    def update(self, report: StepReport, unconverged: int) -> None:
+        """Move the bar, not too often."""
+        c = self._clock
+        if c.due() or c.done >= c.steps:
+            words = (f"{c.done} of {c.steps} steps", *c.pace(), _facts(report, unconverged))
+            self._line.show(c.done / c.steps, "  ".join(words))
 
     def __exit__(self, *_: object) -> None:
         pass

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, checks
+from ..backends.base import RayArrays, ShapeTree, pools_of
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -25,6 +26,7 @@ from ..scene.model import Model, State
 from ..scene.presence import Seen, present
 from ..scene.shape import Placed, Shape
 from ..scene.trees import box_tree, morton
+from ..showing import Shown
 
 __all__ = ["ContactPoints", "Distance", "RayHits", "contacts", "distance", "overlaps", "ray_cast"]
 
@@ -37,8 +39,8 @@ Backend = str | ModuleType
 """A name, or what `backends.choose` gave for it."""
 
 
-@dataclass(frozen=True)
-class ContactPoints:
+@dataclass(frozen=True, repr=False)
+class ContactPoints(Shown):
     """Contact points of a scene as it stands (k of them), sorted by pair."""
 
     body_a: np.ndarray
@@ -70,8 +72,8 @@ class Distance:
     """(3,) nearest point of b [m]"""
 
 
-@dataclass(frozen=True)
-class RayHits:
+@dataclass(frozen=True, repr=False)
+class RayHits(Shown):
     """What k rays hit first."""
 
     body: np.ndarray
@@ -169,13 +171,10 @@ def ray_cast(
     hit, out = np.zeros(count, np.int64), np.zeros((count, 4))
     reach = np.where(np.isinf(limits), _far(o, box), limits)
     backend.cast_rays(
-        o,
-        d,
-        np.where(np.isinf(limits) & (len(planes) > 0), math.inf, reach),
+        RayArrays(o, d, np.where(np.isinf(limits) & (len(planes) > 0), math.inf, reach)),
         search.shapes,
-        model.geometry,
-        box_tree(box[order, :3], box[order, 3:]),
-        bounded[order],
+        pools_of(model.geometry).rays,
+        ShapeTree(box_tree(box[order, :3], box[order, 3:]), bounded[order]),
         planes,
         np.zeros((most_threads(), backend.SCRATCH)),
         hit,
@@ -228,7 +227,7 @@ def _convex_distance(model: Model, backend: ModuleType) -> Distance:
         model.shape_geometry[order],
         pose[:1].copy(),
         pose[1:].copy(),
-        model.geometry,
+        pools_of(model.geometry).hulls,
         np.zeros((most_threads(), backend.SCRATCH)),
         out,
     )

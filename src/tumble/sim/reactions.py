@@ -12,6 +12,7 @@ from ..problem.joints import Joints
 from ..scene import rotation
 from ..scene.joint_model import JointModel
 from ..scene.model import State
+from ..showing import Shown
 
 __all__ = ["JointReaction", "JointReactions", "joint_reactions"]
 
@@ -37,8 +38,8 @@ class JointReaction:
     """effort times speed [W]"""
 
 
-@dataclass(frozen=True)
-class JointReactions:
+@dataclass(frozen=True, repr=False)
+class JointReactions(Shown):
     """Copies for all e joints, gears, motors and springs; arrays as in `JointReaction`. Body a feels the opposite."""
 
     model: JointModel

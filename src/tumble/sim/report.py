@@ -11,6 +11,7 @@ from ..enums import Law, Status
 from ..problem.cone_problem import ConeProblem
 from ..problem.joints import CLOSED, Joints
 from ..scene.model import State
+from ..showing import ShownReport
 from ..solve.base import LOCAL_TOLERANCE, Solution
 from ..solve.unique_forces import UniqueForces
 from .books import Books
@@ -20,8 +21,8 @@ __all__ = ["REPORT_COLUMNS", "REPORT_UNITS", "STAGES", "Solved", "StepReport", "
 STAGES = ("predict", "place", "broad", "narrow", "assemble", "solve", "advance")
 
 
-@dataclass(frozen=True)
-class StepReport:
+@dataclass(frozen=True, repr=False)
+class StepReport(ShownReport):
     """Figures of one step. SI units; residuals and certificate as in `Residuals`."""
 
     step: int
@@ -146,6 +147,7 @@ class Solved:
 def step_report(
     state: State,
     contacts: Contacts,
+    overlap: float,
     solved: Solved,
     warm: int,
     books: Books,
@@ -154,15 +156,15 @@ def step_report(
     seconds: dict[str, float],
     flow: dict[str, float],
 ) -> StepReport:
-    """The report of the step that has led to this state."""
+    """The report of the step that has led to this state. overlap: the largest at its start [m]."""
     solution, unique, status = solved.solution, solved.unique, solved.solution.status
     if solution.converged and joints and joints.drift > CLOSED * joints.size:
         status = Status.JOINTS_OPEN
-    r, came, n = solution.residuals, books.came, contacts.count
+    r, came = solution.residuals, books.came
     return StepReport(
         step=state.step,
         time=state.time,
-        contacts=n,
+        contacts=contacts.count,
         iterations=solution.iterations,
         natural_map=r.natural_map,
         residual_eq25=r.residual_eq25,
@@ -190,7 +192,7 @@ def step_report(
         joint_drift_before=joints.drift_before if joints else 0.0,
         redundant_rows=joints.redundant if joints else 0,
         parts=1,
-        largest_overlap=max(0.0, -float(contacts.gap[:n].min())) if n else 0.0,
+        largest_overlap=overlap,
         largest_speed=books.largest_speed,
         warm_started=warm,
         products=solution.products,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import FileError, message
 from ..observe.trajectory import Trajectory
+from ..showing import ReportTable, report_html
 
 __all__ = ["KEPT", "RecentReports", "StoredReports"]
 
@@ -37,6 +38,13 @@ class StoredReports(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._columns)
 
+    def __repr__(self) -> str:
+        rows = self._rows[1] - self._rows[0]
+        return f"StoredReports({len(self)} columns of {rows} steps in {self._path})"
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
+
 
 class RecentReports:
     """The rows of the last `KEPT` steps."""
@@ -56,4 +64,4 @@ class RecentReports:
         """One array for each column, oldest first."""
         kept = min(self._count, KEPT)
         rows = np.roll(self._rows[:kept], -(self._count % KEPT) if self._count > KEPT else 0, axis=0)
-        return {name: rows[:, i].copy() for i, name in enumerate(self._columns)}
+        return ReportTable({name: rows[:, i].copy() for i, name in enumerate(self._columns)})

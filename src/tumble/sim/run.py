@@ -19,6 +19,7 @@ from ..interrupts import Asked, deferred
 from ..kernels import jit
 from ..observe.flow import FlowSeries, flow_series
 from ..options import Save
+from ..showing import ShownResult
 from .compiling import announced
 from .dump import AUTOMATIC, can_be_dumped, dump_failure, dump_path, dump_problem, small_enough
 from .flow import blocked, no_room
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["RunResult"]
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, repr=False)
+class RunResult(ShownResult):
     """What a run did."""
 
     steps: int

@@ -15,6 +15,7 @@ from .. import backends, checks
 from ..enums import BodyKind
 from ..errors import OptionsError, TumbleWarning, message
 from ..kernels import jit
+from ..looking import SimulationLooks
 from ..observe.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ..observe.clusters import Clusters, by_force, find_clusters, only_one
 from ..observe.description import Description, changes, describe
@@ -22,6 +23,7 @@ from ..options import Save, StepOptions
 from ..scene import rotation
 from ..scene.model import Model, State
 from ..scene.presence import present
+from ..showing import ShownSimulation
 from ..solve.auto import SolverAuto
 from ..solve.base import Solver
 from .ahead import prepare
@@ -47,7 +49,7 @@ PARALLEL_FROM = 800
 """Bodies or contacts from which more than one thread pays."""
 
 
-class Simulation:
+class Simulation(ShownSimulation, SimulationLooks):
     """Steps a model.
 
     options: `StepOptions` (at least dt). solver: any `Solver`; `SolverAuto(steps=True)` if left out. threads: None

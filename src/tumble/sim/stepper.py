@@ -1,31 +1,34 @@
 """One step, top to bottom: predict -> place -> broad -> narrow -> assemble -> solve -> advance -> report.
 
 Bodies drift, are kicked by forces, joints and contacts at one pose, and drift again (`integrators.md`). Each stage is a
-function that takes what it reads and returns what it found; only `advance` writes the State.
+function that takes what it reads and returns what it found. The State is read until everything is solved; then
+`_advance` and nobody else writes it, in this order: the drift, the push that takes overlaps out (`moreau`), velocities
+along the joints (`mechanism`), what contacts and joints remember, the time, who comes and goes (`flow`, whose `room`
+puts waiting bodies to their places). Where the joints do not close it puts back what it had written; `parts`, which
+tries again, and `Simulation`, which undoes a step that blew up, put back states as a whole.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
 from ..collide.contacts import Contacts
-from ..enums import Integrator
+from ..enums import Integrator, Status
 from ..options import StepOptions
 from ..problem.cone_problem import ConeProblem
 from ..scene.model import State
 from ..solve.base import Solution, Solver
 from ..solve.unique_forces import unique_solution
-from .books import Books, book_contacts
-from .laws import apply_laws, new_stretch
+from .books import Books
 from .mechanism import Reaction, hold_joints, react
 from .moreau import correct_positions, enter_middle, hold_in_velocity
-from .prediction import at_start, predict, prescribe_motion
+from .prediction import at_start, drop_normal_surface, predict, prescribe_motion
 from .report import Solved, StepReport, step_report
-from .restitution import guess_hits, rebounds
+from .stuck import leave_overlaps, limit_impulses
 from .workspace import Workspace
 
 __all__ = ["StepResult", "step"]
@@ -94,12 +97,6 @@ class _Task:
     """What is to be solved."""
 
     problem: ConeProblem
-    stretch: np.ndarray | None
-    """Of tangential springs (3, cap) [m]"""
-    shift: np.ndarray | None
-    """Of normal impulses by cohesion (count,) [N s]"""
-    hit: np.ndarray | None
-    """Contacts that bounce (count,)"""
     guess: np.ndarray
     warm: int
     """Contacts that were there a step ago"""
@@ -136,7 +133,7 @@ def step(
         if books is None:
             return None
     flow = dict(zip(work.model.flow.columns, state.flow.tolist()))
-    report = step_report(state, contacts, solved, task.warm, books, work.joints, h, seconds, flow)
+    report = step_report(state, contacts, work.rows.overlap, solved, task.warm, books, work.joints, h, seconds, flow)
     return StepResult(
         report, contacts, solved.problem, solved.solution, solved.impulse, h, books.not_finite, books.travel
     )
@@ -162,7 +159,7 @@ def _predict(state: State, scheme: _Scheme, work: Workspace) -> _Begun | None:
 
 def _assemble(state: State, begun: _Begun, scheme: _Scheme, work: Workspace) -> _Task:
     """The cone problem of the contacts, changed by the laws of their materials, and a guess."""
-    h, contacts, laws = scheme.h, work.contacts, work.model.pair_laws
+    h, contacts = scheme.h, work.contacts
     problem = work.rows.assemble(
         contacts,
         begun.kick.position,
@@ -176,23 +173,17 @@ def _assemble(state: State, begun: _Begun, scheme: _Scheme, work: Workspace) -> 
     )
     if scheme.moreau:
         hold_in_velocity(contacts, problem, work.free, h)
-    stretch = work.rows.stretch(contacts, state.memory) if laws.is_soft else None
-    shift, hit = apply_laws(laws, contacts, problem, work.before, work.free, h, stretch)
-    guess, warm = _first_guess(problem, contacts, state, scheme.options, shift, work)
-    guess_hits(problem, hit, guess)
-    return _Task(problem, stretch, shift, hit, guess, warm)
+    if work.surface is not None:
+        drop_normal_surface(contacts, problem, begun.kick.position, work.surface)
+    remembered = work.rows.recall(contacts, state.memory)
+    work.laws.change(contacts, problem, work.rows.before, work.free, h, remembered)
+    guess, warm = _first_guess(problem, state, scheme.options, work)
+    return _Task(problem, guess, warm)
 
 
-def _first_guess(
-    problem: ConeProblem,
-    contacts: Contacts,
-    state: State,
-    options: StepOptions,
-    shift: np.ndarray | None,
-    work: Workspace,
-) -> tuple[np.ndarray, int]:
+def _first_guess(problem: ConeProblem, state: State, options: StepOptions, work: Workspace) -> tuple[np.ndarray, int]:
     """Impulses that the solver starts from, those remembered where there are any, and how many contacts had some."""
-    guess, warm = problem.vector("x"), 0
+    contacts, guess, warm = work.contacts, problem.vector("x"), 0
     if options.warm_start:
         warm = work.rows.warm_start(contacts, state.memory, guess)
     else:
@@ -202,8 +193,7 @@ def _first_guess(
         guess[:, bounded] = 0.0
         if options.warm_start:
             guess[0, bounded] = state.row_impulse[work.joints.bounded.active]
-    if shift is not None:
-        guess[0, : contacts.count] += shift
+    work.laws.start(guess)
     return guess, warm
 
 
@@ -213,36 +203,36 @@ def _solve(task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> Sol
     unique = None
     if scheme.options.unique_forces:
         solution, unique = unique_solution(problem, solution)
-    impulse = _unshifted(solution, work.contacts, task.shift)
-    problem, solution, impulse = rebounds(
-        work.model.pair_laws, work.contacts, problem, solution, impulse, task.hit, work.before, work.free,
-        solver=solver, law=scheme.options.law, h=scheme.h,
-    )  # fmt: skip
+    problem, solution, impulse = work.laws.rebounds(problem, solution, solver=solver, law=scheme.options.law)
     return Solved(problem, solution, impulse, unique)
 
 
 def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> tuple[ConeProblem, Solution]:
     """Solve, and again with more rows while a joint passes a limit that was thought far; the last problem with it."""
     problem, guess, law, contacts = task.problem, task.guess, scheme.options.law, work.contacts
-    solution = solver.solve(problem, law=law, guess=guess)
+    solution = _in_reach(solver.solve(problem, law=law, guess=guess), task, solver, scheme, work)
     for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
-        np.add(work.free, problem.operator.velocity(_unshifted(solution, contacts, task.shift)), out=work.velocity)
+        work.set_velocity(problem.operator.velocity(work.laws.unshifted(solution)))
         if not work.joints.catch_limits(work.velocity, scheme.h):
             break
-        problem = work.rows.with_new_bounds(contacts, scheme.h, task.shift)
+        problem = work.rows.with_new_bounds(contacts, scheme.h, work.laws.pull)
         guess[:, : contacts.count] = solution.impulse[:, : contacts.count]
         guess[:, contacts.count : problem.count] = 0.0
         solution = solver.solve(problem, law=law, guess=guess)
     return problem, solution
 
 
-def _unshifted(solution: Solution, contacts: Contacts, shift: np.ndarray | None) -> np.ndarray:
-    """Impulses of the contacts themselves: without what cohesion shifted."""
-    if shift is None:
-        return solution.impulse
-    impulse = solution.impulse.copy()
-    impulse[0, : contacts.count] -= shift
-    return impulse
+def _in_reach(solution: Solution, task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> Solution:
+    """The solution of the task's problem, or where it has none that of the same without overlaps to be recovered."""
+    if solution.ray is None:
+        return solution
+    problem = task.problem
+    if leave_overlaps(problem, work.contacts, solution.ray, work.free, work.laws.hit):
+        task.guess[:] = 0.0
+        solution = solver.solve(problem, law=scheme.options.law, guess=task.guess)
+    if solution.ray is not None:
+        limit_impulses(problem, solution.impulse)
+    return replace(solution, status=Status.OUT_OF_REACH)
 
 
 def _advance(
@@ -252,7 +242,7 @@ def _advance(
     model, contacts, joints, h = work.model, work.contacts, work.joints, scheme.h
     problem, impulse = solved.problem, solved.impulse
     change = problem.operator.velocity(impulse)
-    books, after = book_contacts(problem, impulse, change, work, h)
+    books, after = work.bookkeeper.contacts(problem, impulse, change, work, h)
     if scheme.moreau:  # its velocities push nothing apart
         books.normal, books.recovery = books.normal + books.recovery, 0.0
     reaction = None
@@ -262,15 +252,13 @@ def _advance(
         reaction = react(begun.kick, bounded, work, change, h, scheme.rest, start)
         if scheme.divisible and joints.open(state):
             return None
-    if task.stretch is not None:
+    if work.laws.columns:
         if reaction is not None:
             problem.operator.relative(work.velocity, after)
-        books.elastic = new_stretch(
-            model.pair_laws, contacts, impulse, task.shift, after, work.velocity, h, task.stretch
-        )
+        books.elastic = work.laws.end(impulse, after, work.velocity, h)
     if work.flow is not None:
         work.flow.begin(state)
-    np.add(work.free, change, out=work.velocity)
+    work.set_velocity(change)
     kept = None
     if scheme.divisible:
         kept = (state.position.copy(), state.orientation.copy(), state.velocity.copy(), state.spin.copy())
@@ -282,7 +270,7 @@ def _advance(
         if scheme.divisible and joints.strained and solved.solution.converged:  # else it is the contacts' fault
             state.position, state.orientation, state.velocity, state.spin = kept
             return None
-    state.memory = work.rows.remember(contacts, impulse, task.stretch)
+    state.memory = work.rows.remember(contacts, impulse)
     if joints is not None:
         joints.finish(state, state.coordinate, work.velocity, h)
     state.step += 1

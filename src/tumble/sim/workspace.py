@@ -11,12 +11,15 @@ from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
 from ..enums import BodyKind
+from ..kernels import motion
 from ..problem.assemble import Rows
 from ..problem.joints import Joints
 from ..scene.model import Model
+from ..scene.motion import Conveyor
 from ..scene.presence import Seen
+from .books import Bookkeeper
 from .flow import FlowStep
-from .laws import cohesion_reach
+from .laws import ContactLaws, cohesion_reach
 from .moreau import Middle
 
 __all__ = ["Workspace"]
@@ -40,20 +43,31 @@ class Workspace:
         self.prescribed = np.zeros((n, 6))
         self.held = np.zeros((n, 6))
         """Velocities of jointed bodies at the end of the step"""
-        self.force = np.zeros((n, 3))
-        self.torque = np.zeros((n, 3))
+        self.force, self.torque = model.body_force.copy(), model.body_torque.copy()
+        """(n, 3) without gravity, world axes"""
         self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
         self.contacts = Contacts()
         has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
         self.joints = Joints(model, backend) if has_joints else None
-        self.rows = Rows(model, backend, self.joints)
-        self.has_kinematic = bool(np.any(model.body_kind == BodyKind.KINEMATIC))
+        self.laws = ContactLaws(model.pair_laws, backend)
+        self.rows = Rows(model, backend, self.joints, self.laws)
+        self.bookkeeper = Bookkeeper()
+        self.kinematic = np.flatnonzero(model.body_kind == BodyKind.KINEMATIC)
+        """Bodies of prescribed motion"""
         self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
         self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
+        conveys = any(isinstance(motion, Conveyor) for motion in model.motions.values())
+        self.surface: np.ndarray | None = np.zeros((n, 6)) if conveys else None
+        """Surface velocities of bodies, at their centres and in world axes; None where no surface runs"""
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.middle: Middle | None = None
         """Scratch of Moreau's integrator, made when it is used"""
+        self._sum = backend.over_bodies(motion.sum_of_velocities)
+
+    def set_velocity(self, change: np.ndarray) -> None:
+        """self.velocity = self.free + change (n, 6)."""
+        self._sum(len(self.velocity), self.free, change, self.velocity)

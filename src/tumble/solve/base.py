@@ -13,6 +13,7 @@ from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from ..problem.rolling import RollingProblem
+from ..showing import Shown
 from .residuals import Residuals, measure, weigh
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
@@ -25,8 +26,8 @@ gravity moves in a step)."""
 SCALING = {Scaling.NONE: 0, Scaling.SCALAR: 1, Scaling.NORMAL_TANGENTIAL: 2}
 
 
-@dataclass(frozen=True)
-class Solution:
+@dataclass(frozen=True, repr=False)
+class Solution(Shown):
     """Impulses of a problem and what is known about them."""
 
     impulse: np.ndarray
@@ -43,6 +44,8 @@ class Solution:
     """Stopping quantity at the iterations where it was measured, NaN elsewhere"""
     tried: tuple[tuple[str, int, float, float], ...] = ()
     """What `auto` tried: solver, iterations, seconds, natural map"""
+    ray: np.ndarray | None = None
+    """Impulses that show why a solution is out of reach (`solve.reach`)"""
 
     @property
     def converged(self) -> bool:

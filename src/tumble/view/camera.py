@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import checks
 from ..errors import OptionsError, message
 
-__all__ = ["Camera", "View", "camera_axes", "turned"]
+__all__ = ["Camera", "Lens", "View", "camera_axes", "turned"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,17 @@ class Camera:
         checks.number("Camera.field_of_view", self.field_of_view, above=0.0, at_most=150.0, unit="degrees")
 
 
+class Lens(NamedTuple):
+    """A view, for kernels: the ray through (row, column) has the slopes (row + 0.5 - height / 2) / focal, and alike."""
+
+    height: int
+    width: int
+    focal: float
+    eye: np.ndarray
+    axes: np.ndarray
+    """(3, 3) rows right, down, forward"""
+
+
 class View:
     """Rays of a camera: through pixel (i, j) runs eye + depth (u[j] right + v[i] down + forward)."""
 
@@ -39,6 +51,7 @@ class View:
         self.axes = camera_axes(np.array(camera.target, float) - self.eye)
         top = np.tan(np.deg2rad(camera.field_of_view) / 2)
         self.focal = self.height / (2 * top)
+        self.lens = Lens(self.height, self.width, float(self.focal), self.eye, self.axes)
         self.u = (np.arange(self.width) + 0.5 - self.width / 2) / self.focal
         self.v = (np.arange(self.height) + 0.5 - self.height / 2) / self.focal
 

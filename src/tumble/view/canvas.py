@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import jit
 from .camera import View
 
-__all__ = ["NO_SHAPE", "Canvas"]
+__all__ = ["BAND", "NO_SHAPE", "Buffers", "Canvas"]
 
 NO_SHAPE = -1
 TILE = 8
 """Pixels across the smallest tile of the pyramid of depths."""
+BAND = 16
+"""Rows that one thread draws at a time. A band is drawn by one thread in the order of the shapes, so a picture does not
+depend on the number of threads."""
+
+
+class Buffers(NamedTuple):
+    """What kernels draw on, row by row."""
+
+    depth: np.ndarray
+    """(h w,) along the axis of the view [m], inf where nothing is"""
+    owner: np.ndarray
+    """(h w,) number of the shape"""
+    normal: np.ndarray
+    """(h w, 3) unit normals on the side of the eye, world axes; (0, 3) where they are not wanted"""
 
 
 class Canvas:
-    """Buffers (h w,) of a view, row by row."""
+    """Buffers of a view."""
 
     def __init__(self, view: View, *, with_normals: bool) -> None:
         self.shape = view.height, view.width
-        self.depth = np.full(view.height * view.width, np.inf, np.float32)
-        """along the axis of the view [m], inf where nothing is"""
-        self.owner = np.full(view.height * view.width, NO_SHAPE, np.int32)
-        """number of the shape"""
-        self.normal = np.zeros((view.height * view.width, 3), np.float32) if with_normals else None
-        """(h w, 3) unit normals on the side of the eye, world axes"""
+        count = view.height * view.width
+        self.depth = np.full(count, np.inf, np.float32)
+        self.owner = np.full(count, NO_SHAPE, np.int32)
+        self.normal = np.zeros((count if with_normals else 0, 3), np.float32)
+        self.buffers = Buffers(self.depth, self.owner, self.normal)
         self._levels: list[np.ndarray] = []
-
-    def offer(
-        self, pixel: np.ndarray, depth: np.ndarray, shape: np.ndarray, normals: Callable[[np.ndarray], np.ndarray]
-    ) -> None:
-        """Draw fragments (k,) of shapes (k,) where they are in front; `normals` gives those of some of them."""
-        depth = depth.astype(np.float32)
-        seen = np.flatnonzero((depth < self.depth[pixel]) & (depth > 0.0))
-        place, near = pixel[seen], depth[seen]
-        np.minimum.at(self.depth, place, near)
-        won = np.flatnonzero(self.depth[place] == near)
-        place, seen = place[won], seen[won]
-        self.owner[place] = shape[seen]
-        if self.normal is not None and seen.size:
-            self.normal[place] = normals(seen)
 
     def measure(self) -> None:
         """Find the largest depth in tiles of several sizes, for `hides`."""
-        height, width = (-(-n // TILE) * TILE for n in self.shape)
-        padded = np.zeros((height, width), np.float32)
-        padded[: self.shape[0], : self.shape[1]] = self.depth.reshape(self.shape)
-        rows = padded.reshape(height // TILE, TILE, width).max(axis=1)
-        self._levels = [rows.reshape(height // TILE, width // TILE, TILE).max(axis=2)]
+        tiles = np.zeros([-(-n // TILE) for n in self.shape], np.float32)
+        _farthest(self.depth, self.shape[1], tiles)
+        self._levels = [tiles]
         while max(self._levels[-1].shape) > 1:
             fine = self._levels[-1]
             fine = np.pad(fine, [(0, fine.shape[0] % 2), (0, fine.shape[1] % 2)])
@@ -65,3 +63,12 @@ class Canvas:
             farthest = np.maximum.reduce([values[i, j] for i in (i0, i1) for j in (j0, j1)])
             out[rows] = farthest <= depth[rows]
         return out
+
+
+@jit.blockwise(1, "len(tiles)")
+def _farthest(row, depth, width, tiles):
+    """Largest depth in each tile of a row of tiles that starts with 0."""
+    height = len(depth) // width
+    for i in range(row * TILE, min(row * TILE + TILE, height)):
+        for j in range(width):
+            tiles[row, j // TILE] = max(tiles[row, j // TILE], depth[i * width + j])

@@ -34,10 +34,11 @@ def focus_ball(shapes: Shapes) -> tuple[np.ndarray, float]:
     return (low + high) / 2, float(np.linalg.norm(high - low) / 2)
 
 
-def fit_camera(shapes: Shapes, size: tuple[int, int]) -> Camera:
-    """A raised three-quarter view of the subject and its container, for a picture of size (width, height)."""
+def fit_camera(shapes: Shapes, size: tuple[int, int], angles: tuple[float, float] = (AZIMUTH, ELEVATION)) -> Camera:
+    """A view of the subject and its container, a raised three-quarter one if nothing is said, for a picture of size
+    (width, height)."""
     middle, radius = focus_ball(shapes)
-    azimuth, elevation = np.deg2rad(AZIMUTH), np.deg2rad(ELEVATION)
+    azimuth, elevation = np.deg2rad(angles)
     flat = np.cos(elevation)
     back = np.array([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)])
     points, reach = _outline(shapes, middle, radius)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ class Shapes:
     """(m, 3, 3) columns are the shape's axes"""
     moves: np.ndarray
     """(m,) whether the body is dynamic"""
+    static: np.ndarray
+    """(m,) whether it stays where it is"""
     half: np.ndarray
     """(m, 3) half-extents of the bounding box along the shape's axes, 0 for half-spaces"""
     center: np.ndarray
@@ -46,6 +49,17 @@ class Shapes:
     """(m,) radius of a sphere about `center` that holds the shape, 0 for half-spaces"""
     ground: np.ndarray
     """(m,) what is painted as ground: height fields, and open meshes of bodies that are not dynamic, mostly level"""
+
+    def only(self, chosen: np.ndarray) -> Shapes:
+        """Some of them (m,) bool."""
+        arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "geometry"}
+        return replace(self, **arrays)
+
+    @staticmethod
+    def together(several: Sequence[Shapes]) -> Shapes:
+        """All shapes of several frames of a run."""
+        names = [f.name for f in fields(Shapes) if f.name != "geometry"]
+        return replace(several[0], **{n: np.concatenate([getattr(s, n) for s in several]) for n in names})
 
     @property
     def finite(self) -> np.ndarray:
@@ -77,6 +91,7 @@ def world_shapes(model: Any, position: Any, orientation: Any, present: Any = Non
         origin,
         turn,
         moves,
+        np.asarray(model.body_kind)[body] == BodyKind.STATIC,
         half,
         origin + np.einsum("kij,kj->ki", turn, (low + high) / 2),
         _bounds(kind, parameters, half),

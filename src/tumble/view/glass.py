@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from .camera import View, turned
-from .canvas import Canvas
+from ..kernels import jit
+from .camera import View
+from .canvas import BAND, Canvas
 from .geometry import Shapes, corners_of
 from .triangles import Soup
 
@@ -47,17 +50,41 @@ def draw_shell(view: View, glass: Canvas, solid: Canvas, picture: np.ndarray) ->
 def draw_plate(view: View, shapes: Shapes, shape: int, solid: Canvas, picture: np.ndarray) -> None:
     """Tint what lies behind a box and draw the box's edges."""
     rows, columns = _window(view, shapes, shape)
-    near = _depth(view, rows, columns, shapes, shape)
-    i, j = np.nonzero(near < solid.depth.reshape(solid.shape)[rows, columns])
-    if not i.size:
-        return
-    near, i, j = near[i, j], i + rows.start, j + columns.start
-    arm = near[:, None] * view.directions(i, j) + (view.eye - shapes.center[shape])
-    local = turned(arm, shapes.turn[shape])
-    line = (2.0 * near / view.focal)[:, None]
-    edge = np.sum(np.abs(local) > shapes.half[shape] - line, axis=1) >= 2
-    alpha = np.where(edge, 0.55, 0.10)[:, None]
-    picture[i, j] += (np.where(edge[:, None], 0.62, 0.97) - picture[i, j]) * alpha
+    turn = shapes.turn[shape]
+    box = _Plate(view.axes @ turn, (view.eye - shapes.center[shape]) @ turn, np.ascontiguousarray(shapes.half[shape]))
+    _tint(view.lens, box, (rows.start, rows.stop, columns.start, columns.stop), solid.depth, picture)
+
+
+class _Plate(NamedTuple):
+    """A box with half-extents `half` in whose axes the eye is at `eye` and the camera's axes are the rows of `axes`."""
+
+    axes: np.ndarray
+    eye: np.ndarray
+    half: np.ndarray
+
+
+@jit.blockwise(BAND, "window[1] - window[0]")
+def _tint(band, lens, box, window, depth, picture):
+    for row in range(window[0] + band * BAND, min(window[0] + band * BAND + BAND, window[1])):
+        v = (row + 0.5 - 0.5 * lens.height) / lens.focal
+        for column in range(window[2], window[3]):
+            u = (column + 0.5 - 0.5 * lens.width) / lens.focal
+            enter, leave = -math.inf, math.inf
+            for k in range(3):
+                slope = u * box.axes[0, k] + v * box.axes[1, k] + box.axes[2, k]
+                if slope == 0.0:
+                    slope = 1e-300
+                near, far = (-box.half[k] - box.eye[k]) / slope, (box.half[k] - box.eye[k]) / slope
+                enter, leave = max(enter, min(near, far)), min(leave, max(near, far))
+            if not (0.0 < enter < leave and enter < depth[row * lens.width + column]):
+                continue
+            line, edges = 2.0 * enter / lens.focal, 0
+            for k in range(3):
+                slope = u * box.axes[0, k] + v * box.axes[1, k] + box.axes[2, k]
+                edges += abs(box.eye[k] + enter * slope) > box.half[k] - line
+            alpha, tone = (0.55, 0.62) if edges >= 2 else (0.10, 0.97)
+            for k in range(3):
+                picture[row, column, k] += (tone - picture[row, column, k]) * alpha
 
 
 def _window(view: View, shapes: Shapes, shape: int) -> tuple[slice, slice]:
@@ -71,18 +98,3 @@ def _window(view: View, shapes: Shapes, shape: int) -> tuple[slice, slice]:
 
 def _slice(place: np.ndarray, size: int) -> slice:
     return slice(int(np.floor(place.min()).clip(0, size)), int(np.ceil(place.max() + 1).clip(0, size)))
-
-
-def _depth(view: View, rows: slice, columns: slice, shapes: Shapes, shape: int) -> np.ndarray:
-    """Depth of a box in a window, inf where the ray misses it."""
-    u, v = view.u[columns], view.v[rows][:, None]
-    axes = view.axes @ shapes.turn[shape]
-    origin = (view.eye - shapes.center[shape]) @ shapes.turn[shape]
-    enter, leave = np.full((v.size, u.size), -np.inf), np.full((v.size, u.size), np.inf)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for k in range(3):
-            slope = 1.0 / (u * axes[0, k] + (v * axes[1, k] + axes[2, k]))
-            half = shapes.half[shape, k] * np.abs(slope)
-            middle = -origin[k] * slope
-            enter, leave = np.maximum(enter, middle - half), np.minimum(leave, middle + half)
-    return np.where((enter < leave) & (enter > 0.0), enter, np.inf)

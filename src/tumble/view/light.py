@@ -2,143 +2,182 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import math
+from typing import NamedTuple
 
 import numpy as np
 
-from .camera import Camera, View, turned
-from .canvas import NO_SHAPE, Canvas
-from .geometry import Shapes
+from ..kernels import jit
+from .camera import Camera, Lens, View
+from .canvas import BAND, NO_SHAPE, Canvas
+from .crevices import crevices_of, darkened
 from .glass import in_the_way
-from .paint import paint
+from .paint import Paint, painted
 from .raster import rasterize
 from .soup import Tessellator
 
-__all__ = ["shade"]
+__all__ = ["reduced", "shade"]
 
-SKY_LOW, SKY_HIGH = np.array([0.955, 0.96, 0.965]), np.array([0.80, 0.86, 0.92])
+SKY_LOW, SKY_HIGH = (0.955, 0.96, 0.965), (0.80, 0.86, 0.92)
 SHADOW_PIXELS = 1024
-BAND = 96
+TAPS = ((0, 0), (2, 1), (-1, 2), (-2, -1), (1, -2))
+"""Rows and columns at which a point looks into the shadow map."""
+
+
+class _Lamp(NamedTuple):
+    """A far lamp over the camera's left shoulder, with the depths that it sees."""
+
+    direction: np.ndarray
+    lens: Lens
+    depth: np.ndarray
+    """(SHADOW_PIXELS, SHADOW_PIXELS)"""
+    shift: np.ndarray
+    """From the lamp to the eye of the camera [m]"""
+    middle: np.ndarray
+    """Of the subject, from the eye of the camera [m]"""
+    radius: float
+    """Of the subject [m]"""
 
 
 def shade(
     view: View,
     tessellator: Tessellator,
     canvas: Canvas,
-    colors: np.ndarray,
+    paint: Paint,
     focus: tuple[np.ndarray, float],
     casting: np.ndarray,
     shells: np.ndarray,
 ) -> np.ndarray:
-    """Colours (h, w, 3) in 0..1 of what a canvas shows, band by band, in single precision relative to the eye.
+    """Colours (h, w, 3) in 0..1 of what a canvas shows.
 
-    colors (n, 3): of the bodies. casting (m,): shapes that throw shadows; of shells (m,) only the parts
-    that are not between the lamp and the subject.
+    casting (m,): shapes that throw shadows; of shells (m,) only the parts not between the lamp and the subject.
     """
-    shapes = tessellator.shapes
-    height = np.clip(0.5 - view.v / (2 * view.v[-1]), 0.0, 1.0)[:, None, None]
-    sky = (SKY_LOW + (SKY_HIGH - SKY_LOW) * height).astype(np.float32)
-    picture = np.broadcast_to(sky, (view.height, view.width, 3)).copy()
-    middle, radius = (focus[0] - view.eye).astype(np.float32), np.float32(focus[1])
-    lamp = _Lamp(tessellator, focus, view, casting, shells)
-    depth, owner = canvas.depth.reshape(canvas.shape), canvas.owner.reshape(canvas.shape)
-    normals = canvas.normal.reshape(*canvas.shape, 3)
-    crevices = _crevices(view, depth, shapes, owner)
-    matte = shapes.ground | ~shapes.finite
-
-    def band(start: int) -> None:
-        i, j = np.nonzero(owner[start : start + BAND] != NO_SHAPE)
-        i += start
-        shape, ray, normal = owner[i, j], view.directions(i, j), normals[i, j]
-        point = depth[i, j, None] * ray
-        color = paint(shapes, shape, point, normal, colors, view.eye, focus[1])
-        floor = matte[shape]
-        facing = np.einsum("ij,j->i", normal, lamp.direction)
-        lit = np.clip(facing, 0.0, 1.0)
-        bright = np.flatnonzero(lit > 0.0)
-        lit[bright] *= lamp.reaches(point[bright] + np.float32(0.01) * radius * normal[bright])
-        crevice = np.where(floor, np.float32(1.0), crevices[i, j])
-        rgb = color * ((0.46 + 0.12 * normal[:, 2]) * crevice + 0.58 * lit)[:, None]
-        solid = np.flatnonzero(~floor & (lit > 0.0))
-        rgb[solid] += (0.16 * lit[solid] * _shine(normal[solid], lamp.direction, ray[solid]))[:, None]
-        ground = np.flatnonzero(floor)
-        arm = point[ground] - middle
-        far = np.sqrt(np.einsum("ij,ij->i", arm, arm)) / radius
-        fade = np.clip((far - 2.0) / 6.0, 0.0, 1.0)[:, None]
-        rgb[ground] += (picture[i[ground], j[ground]] - rgb[ground]) * fade
-        picture[i, j] = rgb
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(band, range(0, view.height, BAND)))
+    picture = np.empty((view.height, view.width, 3), np.float32)
+    lamp = _lamp(tessellator, focus, view, casting, shells)
+    crevices = crevices_of(view, canvas, tessellator.shapes)
+    _shade(view.lens, canvas.buffers, paint, lamp, crevices, picture)
     return picture
 
 
-def _shine(normal: np.ndarray, light: np.ndarray, ray: np.ndarray) -> np.ndarray:
-    """Highlight (k,) where the mirrored light meets the eye."""
-    mirrored = 2 * np.einsum("ij,j->i", normal, light)[:, None] * normal - light
-    match = np.einsum("ij,ij->i", mirrored, ray) / -np.sqrt(np.einsum("ij,ij->i", ray, ray))
-    eighth = np.clip(match, 0.0, 1.0)
-    for _ in range(3):
-        eighth = eighth * eighth
-    return eighth * eighth * eighth
+def reduced(picture: np.ndarray) -> np.ndarray:
+    """Means over squares of four pixels, (h / 2, w / 2, 3) uint8."""
+    image = np.empty((picture.shape[0] // 2, picture.shape[1] // 2, 3), np.uint8)
+    _reduce(picture, image)
+    return image
 
 
-class _Lamp:
-    """A far lamp over the camera's left shoulder, with the depth buffer that it sees."""
+@jit.blockwise(BAND, "len(image)")
+def _reduce(band, picture, image):
+    for i in range(band * BAND, min(band * BAND + BAND, len(image))):
+        for j in range(image.shape[1]):
+            for k in range(3):
+                top = picture[2 * i, 2 * j, k] + picture[2 * i, 2 * j + 1, k]
+                low = picture[2 * i + 1, 2 * j, k] + picture[2 * i + 1, 2 * j + 1, k]
+                image[i, j, k] = int(255.0 * min(max(0.25 * (top + low), 0.0), 1.0) + 0.5)
 
-    def __init__(
-        self,
-        tessellator: Tessellator,
-        focus: tuple[np.ndarray, float],
-        view: View,
-        casting: np.ndarray,
-        shells: np.ndarray,
-    ) -> None:
-        middle, radius = focus
-        direction = view.axes.T @ np.array([-0.60, 0.0, -0.55]) + np.array([0.0, 0.0, 0.85])
-        direction /= np.linalg.norm(direction)
-        angle = 4.0
-        distance = 1.05 * radius / np.sin(np.deg2rad(angle) / 2)
-        camera = Camera(eye=tuple(middle + distance * direction), target=tuple(middle), field_of_view=angle)
-        self.view = View(camera, (SHADOW_PIXELS, SHADOW_PIXELS))
-        seen = rasterize(
-            self.view, tessellator, casting, with_normals=False, choose=in_the_way(shells, middle, wanted=False)
+
+def _lamp(
+    tessellator: Tessellator,
+    focus: tuple[np.ndarray, float],
+    view: View,
+    casting: np.ndarray,
+    shells: np.ndarray,
+) -> _Lamp:
+    middle, radius = focus
+    direction = view.axes.T @ np.array([-0.60, 0.0, -0.55]) + np.array([0.0, 0.0, 0.85])
+    direction /= np.linalg.norm(direction)
+    angle = 4.0
+    distance = 1.05 * radius / np.sin(np.deg2rad(angle) / 2)
+    camera = Camera(eye=tuple(middle + distance * direction), target=tuple(middle), field_of_view=angle)
+    lamp = View(camera, (SHADOW_PIXELS, SHADOW_PIXELS))
+    seen = rasterize(lamp, tessellator, casting, with_normals=False, choose=in_the_way(shells, middle, wanted=False))
+    depth = seen.depth.reshape(seen.shape) + np.float32(0.004 * radius)
+    return _Lamp(direction, lamp.lens, depth, view.eye - lamp.eye, middle - view.eye, float(radius))
+
+
+@jit.blockwise(BAND, "lens.height")
+def _shade(band, lens, buffers, paint, lamp, crevices, picture):
+    for row in range(band * BAND, min(band * BAND + BAND, lens.height)):
+        high = (
+            min(max(0.5 - (row + 0.5 - 0.5 * lens.height) / (lens.height - 1.0), 0.0), 1.0) if lens.height > 1 else 0.5
         )
-        self.depth = seen.depth.reshape(seen.shape) + np.float32(0.004 * radius)
-        self.direction = direction.astype(np.float32)
-        self.shift = (view.eye - self.view.eye).astype(np.float32)
-
-    def reaches(self, point: np.ndarray) -> np.ndarray:
-        """Part (k,) of the light that reaches each point (k, 3), counted from the eye of the camera."""
-        local = turned(point + self.shift, self.view.axes.T)
-        spot = local[:, :2] * (np.float32(self.view.focal) / local[:, 2:]) + np.float32(SHADOW_PIXELS / 2)
-        out = np.ones(len(point), np.float32)
-        low, high = np.minimum(spot[:, 0], spot[:, 1]), np.maximum(spot[:, 0], spot[:, 1])
-        inside = np.flatnonzero((low >= 2) & (high < SHADOW_PIXELS - 2))
-        column, row = spot[inside].astype(np.int32).T
-        far = local[inside, 2]
-        taps = ((0, 0), (2, 1), (-1, 2), (-2, -1), (1, -2))
-        out[inside] = sum(self.depth[row + di, column + dj] >= far for di, dj in taps) / np.float32(len(taps))
-        return out
+        sky = (
+            SKY_LOW[0] + (SKY_HIGH[0] - SKY_LOW[0]) * high,
+            SKY_LOW[1] + (SKY_HIGH[1] - SKY_LOW[1]) * high,
+            SKY_LOW[2] + (SKY_HIGH[2] - SKY_LOW[2]) * high,
+        )
+        for column in range(lens.width):
+            rgb = sky
+            if buffers.owner[row * lens.width + column] != NO_SHAPE:
+                rgb = _seen(lens, buffers, paint, lamp, crevices, row, column, sky)
+            picture[row, column, 0], picture[row, column, 1], picture[row, column, 2] = rgb
 
 
-def _crevices(view: View, depth: np.ndarray, shapes: Shapes, owner: np.ndarray) -> np.ndarray:
-    """Brightness (h, w), less where something lies a little behind its surroundings in the picture."""
-    moving = shapes.moves[owner] & (owner != NO_SHAPE)
-    if not moving.any():
-        return np.ones(depth.shape, np.float32)
-    size = float(np.median(shapes.bound[shapes.moves]))
-    reach = int(np.clip(0.8 * size * view.focal / np.median(depth[moving]), 2, view.height // 16))
-    base = np.minimum(depth, depth[moving].max() + np.float32(4.0 * size)).astype(float)
-    behind = np.clip(1.3 * (base - _blur(_blur(base, reach), reach)) / size, 0.0, None).astype(np.float32)
-    strength = np.where(moving, np.float32(0.6), np.float32(0.2))
-    return 1.0 - strength * behind * np.exp(1.0 - behind)
+@jit.merged_formula
+def _seen(lens, buffers, paint, lamp, crevices, row, column, sky):
+    """Colour of the surface in a pixel."""
+    pixel = row * lens.width + column
+    shape, depth = buffers.owner[pixel], buffers.depth[pixel]
+    normal = buffers.normal[pixel, 0], buffers.normal[pixel, 1], buffers.normal[pixel, 2]
+    u, v = (column + 0.5 - 0.5 * lens.width) / lens.focal, (row + 0.5 - 0.5 * lens.height) / lens.focal
+    ray = (
+        u * lens.axes[0, 0] + v * lens.axes[1, 0] + lens.axes[2, 0],
+        u * lens.axes[0, 1] + v * lens.axes[1, 1] + lens.axes[2, 1],
+        u * lens.axes[0, 2] + v * lens.axes[1, 2] + lens.axes[2, 2],
+    )
+    point = depth * ray[0], depth * ray[1], depth * ray[2]
+    red, green, blue = painted(paint, shape, point, normal)
+    towards = lamp.direction[0], lamp.direction[1], lamp.direction[2]
+    facing = _dot(normal, towards)
+    lit = max(facing, 0.0)
+    if lit > 0.0:
+        lit *= _reaches(lamp, point, normal)
+    matte = paint.matte[shape]
+    crevice = 1.0 if matte else darkened(crevices, row, column, depth, paint.moves[shape])
+    light = (0.46 + 0.12 * normal[2]) * crevice + 0.58 * lit
+    red, green, blue = red * light, green * light, blue * light
+    if matte:
+        arm = point[0] - lamp.middle[0], point[1] - lamp.middle[1], point[2] - lamp.middle[2]
+        fade = min(max((math.sqrt(_dot(arm, arm)) / lamp.radius - 2.0) / 6.0, 0.0), 1.0)
+        return red + (sky[0] - red) * fade, green + (sky[1] - green) * fade, blue + (sky[2] - blue) * fade
+    if lit > 0.0:
+        shine = 0.16 * lit * _shine(facing, normal, towards, ray)
+        return red + shine, green + shine, blue + shine
+    return red, green, blue
 
 
-def _blur(values: np.ndarray, reach: int) -> np.ndarray:
-    """Mean over a square of 2 reach + 1 pixels."""
-    width = 2 * reach + 1
-    for _ in range(2):
-        total = np.cumsum(np.pad(values, [(reach + 1, reach), (0, 0)], mode="edge"), axis=0)
-        values = ((total[width:] - total[:-width]) / width).T
-    return values
+@jit.merged_formula
+def _dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@jit.merged_formula
+def _shine(facing, normal, light, ray):
+    """Highlight where the mirrored light meets the eye."""
+    mirrored = 2.0 * facing * _dot(normal, ray) - _dot(light, ray)
+    match = min(max(-mirrored / math.sqrt(_dot(ray, ray)), 0.0), 1.0)
+    match *= match
+    match *= match
+    match *= match
+    return match * match * match
+
+
+@jit.merged_formula
+def _reaches(lamp, point, normal):
+    """Part of the lamp's light that reaches a point, counted from the eye of the camera."""
+    lift, axes, size = 0.01 * lamp.radius, lamp.lens.axes, len(lamp.depth)
+    arm = (
+        point[0] + lift * normal[0] + lamp.shift[0],
+        point[1] + lift * normal[1] + lamp.shift[1],
+        point[2] + lift * normal[2] + lamp.shift[2],
+    )
+    far = arm[0] * axes[2, 0] + arm[1] * axes[2, 1] + arm[2] * axes[2, 2]
+    scale, half = lamp.lens.focal / far, 0.5 * size
+    right = (arm[0] * axes[0, 0] + arm[1] * axes[0, 1] + arm[2] * axes[0, 2]) * scale + half
+    down = (arm[0] * axes[1, 0] + arm[1] * axes[1, 1] + arm[2] * axes[1, 2]) * scale + half
+    if not (min(right, down) >= 2.0 and max(right, down) < size - 2.0):
+        return 1.0
+    row, column, clear = int(down), int(right), 0
+    for di, dj in TAPS:
+        clear += lamp.depth[row + di, column + dj] >= far
+    return clear / 5.0

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..enums import ShapeKind
+from ..kernels import jit
 from .camera import View
-from .canvas import Canvas
+from .canvas import BAND, Canvas
 from .geometry import Shapes
 from .ragged import portions
 from .soup import Tessellator
@@ -77,11 +78,23 @@ def _windows(view: View, local: np.ndarray, bound: np.ndarray) -> tuple[np.ndarr
 
 def _draw_plane(view: View, canvas: Canvas, shapes: Shapes, plane: int) -> None:
     """Draw the surface of a half-space, if it is seen from outside."""
-    normal = shapes.turn[plane, :, 2]
-    height = (view.eye - shapes.origin[plane]) @ normal
-    right, down, ahead = view.axes @ normal
-    slope = view.u * right + (view.v[:, None] * down + ahead)
-    pixel = np.flatnonzero(slope.ravel() < 0.0) if height > 0.0 else np.zeros(0, np.int64)
-    depth = -height / slope.ravel()[pixel]
-    owner = np.full(len(pixel), plane, np.int32)
-    canvas.offer(pixel, depth, owner, lambda seen: np.broadcast_to(normal.astype(np.float32), (len(seen), 3)))
+    normal = np.ascontiguousarray(shapes.turn[plane, :, 2])
+    height = float((view.eye - shapes.origin[plane]) @ normal)
+    if height > 0.0:
+        _fill(view.lens, view.axes @ normal, height, normal, plane, canvas.buffers)
+
+
+@jit.blockwise(BAND, "lens.height")
+def _fill(band, lens, slope, height, normal, plane, buffers):
+    """slope: the plane's normal as right, down, forward; height of the eye above it [m]."""
+    for row in range(band * BAND, min(band * BAND + BAND, lens.height)):
+        rest = (row + 0.5 - 0.5 * lens.height) / lens.focal * slope[1] + slope[2]
+        for column in range(lens.width):
+            fall = -((column + 0.5 - 0.5 * lens.width) / lens.focal * slope[0] + rest)
+            pixel = row * lens.width + column
+            if fall > 0.0 and np.float32(height / fall) < buffers.depth[pixel]:
+                buffers.depth[pixel] = height / fall
+                buffers.owner[pixel] = plane
+                if len(buffers.normal):
+                    for k in range(3):
+                        buffers.normal[pixel, k] = normal[k]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
-from .camera import View, turned
-from .canvas import Canvas
-from .ragged import portions, ranges
+from ..kernels import jit
+from .camera import View
+from .canvas import BAND, Canvas
 
 __all__ = ["draw_spheres"]
 
-FRAGMENTS = 2**20
-"""Pixels in a portion."""
+
+class _Balls(NamedTuple):
+    center: np.ndarray
+    radius: np.ndarray
+    first: np.ndarray
+    """(k,) rows"""
+    last: np.ndarray
+    shape: np.ndarray
 
 
 def draw_spheres(view: View, canvas: Canvas, center: np.ndarray, radius: np.ndarray, shape: np.ndarray) -> None:
@@ -20,45 +29,41 @@ def draw_spheres(view: View, canvas: Canvas, center: np.ndarray, radius: np.ndar
     middle, half = np.arctan2(center[:, 1], center[:, 2]), np.arcsin(radius / flat)
     first = np.ceil(view.row(np.tan(middle - half))).clip(0, view.height).astype(np.int64)
     last = np.floor(view.row(np.tan(middle + half))).clip(-1, view.height - 1).astype(np.int64)
-    count = np.maximum(last - first + 1, 0)
-    excess = np.einsum("ij,ij->i", center, center) - radius**2
-    for part in portions(count, FRAGMENTS):
-        ball, row = ranges(first[part], count[part])
-        ball += part.start
-        start, length = _spans(view, center, radius, excess, ball, row)
-        for some in portions(length, FRAGMENTS):
-            span, column = ranges(start[some], length[some])
-            span += some.start
-            _offer(view, canvas, center, radius, excess, shape, ball[span], row[span], column)
+    _draw(view.lens, _Balls(np.ascontiguousarray(center), radius, first, last, shape), canvas.buffers)
 
 
-def _spans(
-    view: View, center: np.ndarray, radius: np.ndarray, excess: np.ndarray, ball: np.ndarray, row: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """First column and number of columns (s,) of balls in rows: where a quadratic in the slope u is positive."""
-    x, y, z = center[ball].T
-    v = view.v[row]
-    curve = radius[ball] ** 2 - y * y - z * z
-    along = y * v + z
-    root = np.sqrt(np.maximum(excess[ball] * (along * along + curve * (1 + v * v)), 0.0))
-    first = np.ceil(view.column((root - x * along) / curve)).clip(0, view.width).astype(np.int64)
-    last = np.floor(view.column((-root - x * along) / curve)).clip(-1, view.width - 1).astype(np.int64)
-    return first, np.maximum(last - first + 1, 0)
+@jit.blockwise(BAND, "lens.height")
+def _draw(band, lens, balls, buffers):
+    top, bottom = band * BAND, min(band * BAND + BAND, lens.height) - 1
+    for ball in range(len(balls.radius)):
+        for row in range(max(top, balls.first[ball]), min(bottom, balls.last[ball]) + 1):
+            _draw_row(lens, balls, ball, row, buffers)
 
 
-def _offer(view, canvas, center, radius, excess, shape, ball, row, column) -> None:
-    """Draw the pixels (k,) of balls."""
-    u, v = view.u[column], view.v[row]
-    x, y, z = center[ball].T
-    scale = 1.0 / (1.0 + u * u + v * v)
-    middle = (u * x + (v * y + z)) * scale
-    depth = middle - np.sqrt(np.maximum(middle * middle - excess[ball] * scale, 0.0))
-
-    def normals(seen: np.ndarray) -> np.ndarray:
-        which = ball[seen]
-        right, down, forward = (
-            (depth[seen] * w - c[seen]) / radius[which] for w, c in ((u[seen], x), (v[seen], y), (1, z))
-        )
-        return turned(np.stack([right, down, forward], axis=1).astype(np.float32), view.axes)
-
-    canvas.offer(row * view.width + column, depth, shape[ball], normals)
+@jit.merged_formula
+def _draw_row(lens, balls, ball, row, buffers):
+    """The pixels of a ball in a row: where a quadratic in the slope u is positive."""
+    x, y, z, radius = balls.center[ball, 0], balls.center[ball, 1], balls.center[ball, 2], balls.radius[ball]
+    middle_column = 0.5 * lens.width - 0.5
+    v = (row + 0.5 - 0.5 * lens.height) / lens.focal
+    excess = x * x + y * y + z * z - radius * radius
+    curve, along = radius * radius - y * y - z * z, y * v + z
+    root = math.sqrt(max(excess * (along * along + curve * (1.0 + v * v)), 0.0))
+    ends = (root - x * along) / curve, (-root - x * along) / curve
+    first = max(ends[0] * lens.focal + middle_column, 0.0)
+    last = min(ends[1] * lens.focal + middle_column, lens.width - 1.0)
+    for column in range(math.ceil(first), math.floor(last) + 1):
+        u = (column - middle_column) / lens.focal
+        scale = 1.0 / (1.0 + u * u + v * v)
+        middle = (u * x + along) * scale
+        depth = np.float32(middle - math.sqrt(max(middle * middle - excess * scale, 0.0)))
+        pixel = row * lens.width + column
+        if 0.0 < depth < buffers.depth[pixel]:
+            buffers.depth[pixel] = depth
+            buffers.owner[pixel] = balls.shape[ball]
+            if len(buffers.normal):
+                right, down, ahead = (depth * u - x) / radius, (depth * v - y) / radius, (depth - z) / radius
+                for k in range(3):
+                    buffers.normal[pixel, k] = (
+                        right * lens.axes[0, k] + down * lens.axes[1, k] + ahead * lens.axes[2, k]
+                    )

@@ -7,18 +7,17 @@ the corners are depth e_k / det. No division by a corner's depth: triangles that
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from .camera import View, turned
-from .canvas import Canvas
-from .ragged import portions, ranges
+from ..kernels import jit
+from .camera import View
+from .canvas import BAND, Canvas
 
 __all__ = ["Soup", "draw_triangles"]
 
-ROWS, FRAGMENTS = 2**20, 2**20
-"""Rows of triangles and pixels in a portion."""
 SLACK = 1e-6
 """Pixels by which triangles are widened, so that rounding leaves no gaps between neighbours."""
 
@@ -38,148 +37,153 @@ class Soup(NamedTuple):
     """(t,) whether the inner side is seen, too"""
 
 
-class _Edges(NamedTuple):
-    """What the pixels of triangles (t of them) need; signs are such that det > 0."""
-
-    edge: np.ndarray
-    """(3, 3, t): the vectors of e_A, e_B, e_C"""
-    slope: np.ndarray
-    """(3, t): their sum over det, so that 1/depth = slope . (u, v, 1)"""
-    det: np.ndarray
-    """(t,)"""
-    inner: np.ndarray
-    """(t,) whether the inner side is seen"""
-    flat: np.ndarray
-    """(t,) whether the normal does not vary"""
-    face: np.ndarray
-    """(t, 3) float32 unit normals of the flat ones, in world axes"""
-
-
 def draw_triangles(view: View, canvas: Canvas, soup: Soup) -> None:
     """Draw the outer sides of triangles, and the inner ones where they are seen."""
-    number, low, high = _in_view(view, soup)
-    soup = soup._replace(triangle=soup.triangle[number], shape=soup.shape[number])
-    count = high[:, 0] - low[:, 0] + 1
-    for part in portions(count, ROWS):
-        piece = soup._replace(triangle=soup.triangle[part], shape=soup.shape[part])
-        edges = _edges(view, piece)
-        triangle, row = ranges(low[part, 0], count[part])
-        start, length = _spans(view, edges.edge, triangle, row, low[part, 1], high[part, 1])
-        kept = np.flatnonzero(length)
-        triangle, row, start, length = triangle[kept], row[kept], start[kept], length[kept]
-        for some in portions(length, FRAGMENTS):
-            _draw_spans(view, canvas, piece, edges, triangle[some], row[some], start[some], length[some])
+    window = np.empty((len(soup.triangle), 4), np.int32)
+    nearest = 1e-9 * np.abs(soup.point).max(initial=1e-300)
+    _find_windows(view.lens, soup, nearest, window)
+    seen = np.flatnonzero(window[:, 0] <= window[:, 1])
+    _draw(view.lens, soup, window, seen, canvas.buffers)
 
 
-def _in_view(view: View, soup: Soup) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Triangles (t,) that may cover a pixel, and their first and last (row, column), (t, 2) each."""
-    x, y, z = soup.point.T
-    front = z > 1e-9 * np.abs(soup.point).max(initial=1e-300)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        column = np.where(front, view.column(x / z), np.nan)
-        row = np.where(front, view.row(y / z), np.nan)
-    a, b, c = soup.triangle.T
-    turn = (column[b] - column[a]) * (row[c] - row[a]) - (column[c] - column[a]) * (row[b] - row[a])
-    candidates = np.flatnonzero(~(turn >= 0.0) | soup.two_sided)
-    low, high = [], []
-    for places, size in ((row, view.height), (column, view.width)):
-        p, q, r = (places[k[candidates]] for k in (a, b, c))
-        least, most = np.minimum(np.minimum(p, q), r), np.maximum(np.maximum(p, q), r)  # NaN behind the eye
-        low.append(np.ceil(np.nan_to_num(least, nan=0.0) - SLACK).clip(0, size))
-        high.append(np.floor(np.where(np.isnan(most), size, most) + SLACK).clip(-1, size - 1))
-    low, high = np.stack(low, axis=1).astype(np.int64), np.stack(high, axis=1).astype(np.int64)
-    kept = np.all(low <= high, axis=1)
-    behind = np.flatnonzero(np.isnan(turn[candidates]) & kept)
-    kept[behind] = _meets_frustum(view, soup.point[soup.triangle[candidates[behind]]])
-    return candidates[kept], low[kept], high[kept]
+@jit.blockwise(1024, "len(window)")
+def _find_windows(block, lens, soup, nearest, window):
+    """First and last row and column of each triangle; none where its inner side is turned to an eye that may not see
+    it. One that reaches behind the eye may be anywhere."""
+    for t in range(block * 1024, min(block * 1024 + 1024, len(window))):
+        window[t, 0], window[t, 1], window[t, 2], window[t, 3] = 0, -1, 0, -1
+        if _volume(soup, t) >= 0.0 and not soup.two_sided[t]:
+            continue
+        low_u, high_u, low_v, high_v = math.inf, -math.inf, math.inf, -math.inf
+        behind = 0
+        for k in range(3):
+            p = soup.triangle[t, k]
+            z = soup.point[p, 2]
+            if z > nearest:
+                u, v = soup.point[p, 0] / z, soup.point[p, 1] / z
+                low_u, high_u, low_v, high_v = min(low_u, u), max(high_u, u), min(low_v, v), max(high_v, v)
+            else:
+                behind += 1
+        if behind == 3:
+            continue
+        if behind:
+            window[t, 0], window[t, 1], window[t, 2], window[t, 3] = 0, lens.height - 1, 0, lens.width - 1
+            continue
+        rows, columns = 0.5 * lens.height - 0.5, 0.5 * lens.width - 0.5
+        low, high = (
+            math.ceil(_inside(low_u * lens.focal + columns - SLACK, lens.width)),
+            math.floor(_inside(high_u * lens.focal + columns + SLACK, lens.width)),
+        )
+        top, bottom = (
+            math.ceil(_inside(low_v * lens.focal + rows - SLACK, lens.height)),
+            math.floor(_inside(high_v * lens.focal + rows + SLACK, lens.height)),
+        )
+        low, high, top, bottom = max(low, 0), min(high, lens.width - 1), max(top, 0), min(bottom, lens.height - 1)
+        if low <= high:
+            window[t, 0], window[t, 1], window[t, 2], window[t, 3] = top, bottom, low, high
 
 
-def _meets_frustum(view: View, corner: np.ndarray) -> np.ndarray:
-    """Whether triangles (t, 3, 3) are not wholly on the outer side of one plane of the view."""
-    x, y, z = np.moveaxis(corner, -1, 0)
-    wide, tall = view.width / (2 * view.focal), view.height / (2 * view.focal)
-    inside = (z > 0, x < wide * z, x > -wide * z, y < tall * z, y > -tall * z)
-    return np.logical_and.reduce([side.any(axis=1) for side in inside])
+@jit.formula
+def _inside(place, size):
+    """A place, or the nearest that is not far outside the picture."""
+    return min(max(place, -2.0), size + 2.0)
 
 
-def _edges(view: View, soup: Soup) -> _Edges:
-    a, b, c = (np.ascontiguousarray(soup.point[soup.triangle[:, k]].T) for k in range(3))
-    edge = np.stack([_cross(b, c), _cross(c, a), _cross(a, b)])
-    det = a[0] * edge[0, 0] + a[1] * edge[0, 1] + a[2] * edge[0, 2]
-    inner = det > 0.0
-    edge *= np.where(inner, 1.0, -1.0)
-    det = np.maximum(np.abs(det), 1e-300)
-    flat = ~soup.normal[soup.triangle[:, 0]].any(axis=1)
-    return _Edges(edge, edge.sum(axis=0) / det, det, inner, flat, _faces(view, soup, flat))
+@jit.merged_formula
+def _corner(soup, t, k):
+    p = soup.triangle[t, k]
+    return soup.point[p, 0], soup.point[p, 1], soup.point[p, 2]
 
 
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cross products of (3, t)."""
-    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+@jit.merged_formula
+def _cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
-def _spans(
-    view: View, edge: np.ndarray, triangle: np.ndarray, row: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """First column and number of columns (s,) of triangles in rows, between columns left and right (t,)."""
-    v = view.v[row]
-    low, high = left[triangle].astype(float), right[triangle].astype(float)
-    for x, y, z in edge:
-        slope = x[triangle]
-        rest = y[triangle] * v + z[triangle]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            place = view.column(-rest / slope)
-        low = np.where(slope > 0.0, np.maximum(low, place - SLACK), low)
-        high = np.where(slope < 0.0, np.minimum(high, place + SLACK), high)
-        high = np.where((slope == 0.0) & (rest < 0.0), -1.0, high)
-    first = np.ceil(np.minimum(low, view.width)).astype(np.int64)
-    last = np.floor(np.maximum(high, -1.0)).astype(np.int64)
-    return first, np.maximum(last - first + 1, 0)
+@jit.merged_formula
+def _volume(soup, t):
+    """A . (B x C): positive where the eye is on the inner side."""
+    a = _corner(soup, t, 0)
+    e = _cross(_corner(soup, t, 1), _corner(soup, t, 2))
+    return a[0] * e[0] + a[1] * e[1] + a[2] * e[2]
 
 
-def _draw_spans(view, canvas, soup, edges, triangle, row, start, length) -> None:
-    """Draw spans (s,) of triangles."""
-    v = view.v[row]
-    slope = edges.slope[0][triangle]
-    rest = edges.slope[1][triangle] * v + edges.slope[2][triangle]
-    span, column = ranges(start, length)
-    with np.errstate(divide="ignore"):
-        depth = 1.0 / (slope[span] * view.u[column] + rest[span])
-
-    def normals(seen: np.ndarray) -> np.ndarray:
-        where, u = triangle[span[seen]], view.u[column[seen]]
-        return _normals(soup, edges, where, u, v[span[seen]], depth[seen])
-
-    canvas.offer(row[span] * view.width + column, depth, soup.shape[triangle][span], normals)
+@jit.blockwise(BAND, "lens.height")
+def _draw(band, lens, soup, window, seen, buffers):
+    top, bottom = band * BAND, min(band * BAND + BAND, lens.height) - 1
+    for t in seen:
+        if window[t, 0] <= bottom and window[t, 1] >= top:
+            _draw_one(lens, soup, t, window, (top, bottom), buffers)
 
 
-def _normals(soup: Soup, edges: _Edges, triangle, u, v, depth) -> np.ndarray:
-    """Unit normals (k, 3) at pixels of triangles, on the side that is seen."""
-    out = edges.face[triangle]
-    bent = np.flatnonzero(~edges.flat[triangle])
-    if bent.size:
-        out[bent] = _blended(soup, edges, triangle[bent], u[bent], v[bent], depth[bent])
-    if edges.inner.any():
-        out[edges.inner[triangle]] *= np.float32(-1.0)
-    return out
+@jit.merged_formula
+def _draw_one(lens, soup, t, window, band, buffers):
+    """The rows of a triangle that lie in a band."""
+    a, b, c = _corner(soup, t, 0), _corner(soup, t, 1), _corner(soup, t, 2)
+    ea, eb, ec = _cross(b, c), _cross(c, a), _cross(a, b)
+    det = a[0] * ea[0] + a[1] * ea[1] + a[2] * ea[2]
+    sign = 1.0 if det > 0.0 else -1.0
+    ea, eb, ec = _scaled(ea, sign), _scaled(eb, sign), _scaled(ec, sign)
+    det = max(abs(det), 1e-300)
+    slope = (ea[0] + eb[0] + ec[0]) / det, (ea[1] + eb[1] + ec[1]) / det, (ea[2] + eb[2] + ec[2]) / det
+    face = _face(lens, a, b, c, -sign)
+    p, q, r = soup.triangle[t, 0], soup.triangle[t, 1], soup.triangle[t, 2]
+    flat = soup.normal[p, 0] == 0.0 and soup.normal[p, 1] == 0.0 and soup.normal[p, 2] == 0.0
+    middle = 0.5 * lens.width - 0.5
+    for row in range(max(band[0], window[t, 0]), min(band[1], window[t, 1]) + 1):
+        v = (row + 0.5 - 0.5 * lens.height) / lens.focal
+        low, high = float(window[t, 2]), float(window[t, 3])
+        for e in (ea, eb, ec):
+            rest = e[1] * v + e[2]
+            if e[0] > 0.0:
+                low = max(low, -rest / e[0] * lens.focal + middle - SLACK)
+            elif e[0] < 0.0:
+                high = min(high, -rest / e[0] * lens.focal + middle + SLACK)
+            elif rest < 0.0:
+                high = -1.0
+        if low > high:
+            continue
+        for column in range(math.ceil(low), math.floor(high) + 1):
+            u = (column - middle) / lens.focal
+            depth = 1.0 / (slope[0] * u + slope[1] * v + slope[2])
+            pixel = row * lens.width + column
+            near = np.float32(depth)
+            if not 0.0 < near < buffers.depth[pixel]:
+                continue
+            buffers.depth[pixel] = near
+            buffers.owner[pixel] = soup.shape[t]
+            if len(buffers.normal) == 0:
+                continue
+            x, y, z = face
+            if not flat:
+                wa, wb, wc = _at(ea, u, v), _at(eb, u, v), _at(ec, u, v)
+                x = wa * soup.normal[p, 0] + wb * soup.normal[q, 0] + wc * soup.normal[r, 0]
+                y = wa * soup.normal[p, 1] + wb * soup.normal[q, 1] + wc * soup.normal[r, 1]
+                z = wa * soup.normal[p, 2] + wb * soup.normal[q, 2] + wc * soup.normal[r, 2]
+                length = math.sqrt(x * x + y * y + z * z)
+                scale = (-sign) / (length if length > 0.0 else 1.0)
+                x, y, z = x * scale, y * scale, z * scale
+            buffers.normal[pixel, 0], buffers.normal[pixel, 1], buffers.normal[pixel, 2] = x, y, z
 
 
-def _faces(view: View, soup: Soup, flat: np.ndarray) -> np.ndarray:
-    """Unit normals (t, 3) of the flat triangles, in world axes; 0 for others."""
-    a, b, c = (soup.point[soup.triangle[flat, k]] for k in range(3))
-    face = turned(np.cross(b - a, c - a), view.axes)
-    size = np.linalg.norm(face, axis=1)[:, None]
-    out = np.zeros((len(flat), 3), np.float32)
-    out[flat] = face / np.where(size > 0.0, size, 1.0)
-    return out
+@jit.merged_formula
+def _scaled(e, scale):
+    return e[0] * scale, e[1] * scale, e[2] * scale
 
 
-def _blended(soup: Soup, edges: _Edges, triangle, u, v, depth) -> np.ndarray:
-    """Unit normals (k, 3) between those of the corners."""
-    scale = (depth / edges.det[triangle]).astype(np.float32)
-    out = np.zeros((len(triangle), 3), np.float32)
-    for k, (x, y, z) in enumerate(edges.edge):
-        weight = (x[triangle] * u + y[triangle] * v + z[triangle]) * scale
-        out += weight.astype(np.float32)[:, None] * soup.normal[soup.triangle[triangle, k]]
-    length = np.sqrt(np.einsum("ij,ij->i", out, out))
-    return out / np.where(length > 0.0, length, np.float32(1.0))[:, None]
+@jit.merged_formula
+def _at(e, u, v):
+    return e[0] * u + e[1] * v + e[2]
+
+
+@jit.merged_formula
+def _face(lens, a, b, c, side):
+    """Unit normal of a flat triangle in world axes, times a side."""
+    n = _cross((b[0] - a[0], b[1] - a[1], b[2] - a[2]), (c[0] - a[0], c[1] - a[1], c[2] - a[2]))
+    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    n = _scaled(n, side / (length if length > 0.0 else 1.0))
+    return (
+        n[0] * lens.axes[0, 0] + n[1] * lens.axes[1, 0] + n[2] * lens.axes[2, 0],
+        n[0] * lens.axes[0, 1] + n[1] * lens.axes[1, 1] + n[2] * lens.axes[2, 1],
+        n[0] * lens.axes[0, 2] + n[1] * lens.axes[1, 2] + n[2] * lens.axes[2, 2],
+    )

@@ -18,6 +18,7 @@ from .broad import (
     spread_speed,
 )
 from .gauss_seidel import gauss_seidel
+from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
 from .joints import (
     articulated_diagonal,
     articulated_product,
@@ -76,6 +77,7 @@ from .rows import (
     recall,
     remember,
     scale_rows,
+    survey_contacts,
     unscale_impulses,
     weigh,
 )
@@ -117,6 +119,7 @@ __all__ = [
     "contact_work",
     "convex_gaps",
     "coordinates",
+    "count_true",
     "coulomb_shift_bound",
     "drift_bodies",
     "driven_work",
@@ -133,8 +136,11 @@ __all__ = [
     "gauss_seidel",
     "gradient_step",
     "keep_energy",
+    "largest",
+    "largest_entry",
     "lane_value",
     "largest_speed",
+    "largest_vector",
     "lay_down",
     "match_contacts",
     "matrix_diagonal",
@@ -145,6 +151,8 @@ __all__ = [
     "name",
     "nesterov_pass",
     "nsgs",
+    "over_bodies",
+    "over_contacts",
     "pack_bodies",
     "pack_contacts",
     "pack_ends",
@@ -169,6 +177,8 @@ __all__ = [
     "solve_joints",
     "sort_contacts",
     "spread_speed",
+    "survey_contacts",
+    "total",
     "sum_lanes",
     "tangent_lanes",
     "turn_diagonal",

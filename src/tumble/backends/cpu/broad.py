@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.jit import blockwise, formula, loop
+from ...kernels.jit import blockwise, formula, loop, merged_formula
 from ...kernels.kinds import DYNAMIC, HALF_SPACE
 from ...kernels.linalg import norm, row3, sub
 from ..base import BODY_BLOCK
@@ -81,11 +81,10 @@ def cell_keys(block, kind, box, phase, level, key):
 
 
 @loop
-def build_grid(level, key, level_count, bucket_start, item, single, levels):
-    """Counting sort of the shapes into buckets. Returns (number of single shapes, number of grid levels).
-
-    single: shapes compared with everything (planes are not among them); levels: grid levels in use.
-    """
+def build_grid(grid):
+    """Counting sort of the shapes into buckets, from their levels and keys. Returns (number of single shapes, number of
+    grid levels in use). Planes are not among the single shapes."""
+    level, key, level_count, bucket_start = grid.level, grid.key, grid.level_count, grid.bucket_start
     mask = bucket_start.size - 3
     level_count[:] = 0
     bucket_start[:] = 0
@@ -97,14 +96,14 @@ def build_grid(level, key, level_count, bucket_start, item, single, levels):
         if level[i] == NO_LEVEL:
             continue
         if level_count[level[i]] <= FEW:
-            single[singles] = i
+            grid.single[singles] = i
             singles += 1
         else:
             bucket_start[_bucket(key[i], mask) + 1] += 1
     used = 0
     for e in range(LEVELS):
         if level_count[e] > FEW:
-            levels[used] = e
+            grid.levels[used] = e
             used += 1
     for b in range(1, bucket_start.size):
         bucket_start[b] += bucket_start[b - 1]
@@ -113,15 +112,16 @@ def build_grid(level, key, level_count, bucket_start, item, single, levels):
             b = _bucket(key[i], mask) + 1
             # bucket_start[b] is the end of bucket b - 1 now and its start when all are placed, one bucket up.
             bucket_start[b] -= 1
-            item[bucket_start[b]] = i
+            grid.item[bucket_start[b]] = i
     return singles, used
 
 
 @formula
-def _may_collide(i, j, body, body_kind, group, mask, excluded):
+def _may_collide(i, j, body, filters):
     """Different bodies, one of them dynamic, groups and masks agree, not excluded."""
     a, b = body[i], body[j]
-    if a == b or (body_kind[a] != DYNAMIC and body_kind[b] != DYNAMIC):
+    kind, group, mask, excluded = filters.kind, filters.group, filters.mask, filters.excluded
+    if a == b or (kind[a] != DYNAMIC and kind[b] != DYNAMIC):
         return False
     if (group[a] & mask[b]) == 0 or (group[b] & mask[a]) == 0:
         return False
@@ -161,120 +161,104 @@ def _above_plane(i, p, box, position, matrix):
     return height
 
 
-@blockwise(PAIR_BLOCK, "kind.size")
-def find_pairs(
-    block,
-    kind,
-    body,
-    body_kind,
-    group,
-    mask,
-    excluded,
-    box,
-    position,
-    matrix,
-    free,
-    h,
-    slack,
-    phase,
-    level,
-    key,
-    level_count,
-    bucket_start,
-    item,
-    single,
-    singles,
-    levels,
-    used,
-    planes,
-    plane_count,
-    pair,
-    capacity,
-    count,
-):
-    """Pairs of shapes whose boxes meet, `capacity` places for each block of shapes; count may exceed it (try again).
+@merged_formula
+def _put_pair(pairs, base, found, i, j):
+    """Note a pair where there is room; returns the number found."""
+    if found < pairs.capacity:
+        pairs.pair[base + found, 0], pairs.pair[base + found, 1] = i, j
+    return found + 1
 
-    Within a level a pair is found from the shape in the lower cell. slack: what a user's margin adds for planes [m].
+
+@merged_formula
+def _pairs_with_planes(i, shapes, filters, planes, h, slack, pairs, base, found):
+    """Pairs of shape i with the planes that it comes near."""
+    for s in range(planes.shape.size):
+        p = planes.shape[s]
+        b = shapes.body[p]
+        v = (planes.free[b, 0], planes.free[b, 1], planes.free[b, 2])
+        w = (planes.free[b, 3], planes.free[b, 4], planes.free[b, 5])
+        away = norm(sub(row3(planes.position, i), row3(planes.position, p)))
+        reach = h * (norm(v) + norm(w) * away)
+        height = _above_plane(i, p, shapes.box, planes.position, planes.matrix)
+        if height <= reach + slack and _may_collide(i, p, shapes.body, filters):
+            found = _put_pair(pairs, base, found, i, p)
+    return found
+
+
+@merged_formula
+def _first_cell(box, i, size):
+    """The cell of a box's centre."""
+    return (
+        int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size)),
+        int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size)),
+        int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size)),
+    )
+
+
+@merged_formula
+def _pairs_in_level(i, e, shapes, filters, grid, phase, pairs, base, found):
+    """Pairs of shape i with those of a level; within its own level only those found from the lower cell."""
+    box, size = shapes.box, _cell_size(e, phase)
+    x0, x1 = int(math.floor(box[i, 0] / size - 0.5)), int(math.floor(box[i, 3] / size + 0.5))
+    y0, y1 = int(math.floor(box[i, 1] / size - 0.5)), int(math.floor(box[i, 4] / size + 0.5))
+    z0, z1 = int(math.floor(box[i, 2] / size - 0.5)), int(math.floor(box[i, 5] / size + 0.5))
+    same = e == grid.level[i]
+    cx, cy, cz = _first_cell(box, i, size) if same else (x0, y0, z0)
+    hash_mask = grid.bucket_start.size - 3
+    for x in range(cx, x1 + 1):
+        for y in range(cy if same and x == cx else y0, y1 + 1):
+            for z in range(cz if same and x == cx and y == cy else z0, z1 + 1):
+                home = same and x == cx and y == cy and z == cz
+                wanted = _cell_key(e, x, y, z)
+                b = _bucket(wanted, hash_mask) + 1
+                for t in range(grid.bucket_start[b], grid.bucket_start[b + 1]):
+                    j = grid.item[t]
+                    if grid.key[j] != wanted or (home and j <= i):
+                        continue
+                    if _boxes_meet(box, i, j) and _may_collide(i, j, shapes.body, filters):
+                        found = _put_pair(pairs, base, found, i, j)
+    return found
+
+
+@blockwise(PAIR_BLOCK, "shapes.kind.size")
+def find_pairs(block, shapes, filters, planes, grid, used, h, slack, pairs):
+    """Pairs of shapes whose boxes meet; pairs.count may exceed the capacity (try again).
+
+    Within a level a pair is found from the shape in the lower cell. used: (phase, single shapes, levels of the grid),
+    or (0, all shapes, 0) without a grid; slack: what a user's margin adds for planes [m].
     """
-    m = kind.size
-    hash_mask = bucket_start.size - 3
+    m, base = shapes.kind.size, block * pairs.capacity
+    phase, singles, levels = used
     found = 0
-    base = block * capacity
     for i in range(block * PAIR_BLOCK, min(m, (block + 1) * PAIR_BLOCK)):
-        if kind[i] == HALF_SPACE:
+        if shapes.kind[i] == HALF_SPACE:
             continue
-        for s in range(plane_count):
-            p = planes[s]
-            b = body[p]
-            v = (free[b, 0], free[b, 1], free[b, 2])
-            w = (free[b, 3], free[b, 4], free[b, 5])
-            reach = h * (norm(v) + norm(w) * norm(sub(row3(position, i), row3(position, p))))
-            if _above_plane(i, p, box, position, matrix) <= reach + slack and _may_collide(
-                i, p, body, body_kind, group, mask, excluded
-            ):
-                if found < capacity:
-                    pair[base + found, 0], pair[base + found, 1] = i, p
-                found += 1
-        mine = level[i]
-        in_grid = level_count[mine] > FEW
+        found = _pairs_with_planes(i, shapes, filters, planes, h, slack, pairs, base, found)
+        in_grid = grid.level_count[grid.level[i]] > FEW
         for s in range(singles):
-            j = single[s]
-            if (
-                j != i
-                and (in_grid or i < j)
-                and _boxes_meet(box, i, j)
-                and _may_collide(i, j, body, body_kind, group, mask, excluded)
-            ):
-                if found < capacity:
-                    pair[base + found, 0], pair[base + found, 1] = i, j
-                found += 1
+            j = grid.single[s]
+            if j != i and (in_grid or i < j) and _boxes_meet(shapes.box, i, j):
+                if shapes.kind[j] != HALF_SPACE and _may_collide(i, j, shapes.body, filters):
+                    found = _put_pair(pairs, base, found, i, j)
         if not in_grid:
             continue
-        for s in range(used):
-            e = levels[s]
-            if e < mine:
-                continue
-            size = _cell_size(e, phase)
-            x0 = int(math.floor(box[i, 0] / size - 0.5))
-            x1 = int(math.floor(box[i, 3] / size + 0.5))
-            y0 = int(math.floor(box[i, 1] / size - 0.5))
-            y1 = int(math.floor(box[i, 4] / size + 0.5))
-            z0 = int(math.floor(box[i, 2] / size - 0.5))
-            z1 = int(math.floor(box[i, 5] / size + 0.5))
-            same = e == mine
-            cx, cy, cz = x0, y0, z0
-            if same:
-                cx = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
-                cy = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
-                cz = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
-            for x in range(cx, x1 + 1):
-                for y in range(cy if same and x == cx else y0, y1 + 1):
-                    for z in range(cz if same and x == cx and y == cy else z0, z1 + 1):
-                        home = same and x == cx and y == cy and z == cz
-                        wanted = _cell_key(e, x, y, z)
-                        b = _bucket(wanted, hash_mask) + 1
-                        for t in range(bucket_start[b], bucket_start[b + 1]):
-                            j = item[t]
-                            if key[j] != wanted or (home and j <= i):
-                                continue
-                            if _boxes_meet(box, i, j) and _may_collide(i, j, body, body_kind, group, mask, excluded):
-                                if found < capacity:
-                                    pair[base + found, 0], pair[base + found, 1] = i, j
-                                found += 1
-    count[block] = found
+        for s in range(levels):
+            if grid.levels[s] >= grid.level[i]:
+                found = _pairs_in_level(i, grid.levels[s], shapes, filters, grid, phase, pairs, base, found)
+    pairs.count[block] = found
 
 
 @loop
-def spread_speed(pair, capacity, count, blocks, body, body_kind, free, reach_speed, scratch):
+def spread_speed(pairs, body, body_kind, free, reach_speed, scratch):
     """reach_speed[b]: the largest speed among the neighbours (and theirs) of a dynamic body b. A body that is hit can
     move with it in the same step, into a third one that its own velocity does not announce."""
     for b in range(body_kind.size):
         reach_speed[b] = 0.0
         scratch[b] = norm((free[b, 0], free[b, 1], free[b, 2]))
     for _ in range(2):
-        for block in range(blocks):
-            for k in range(block * capacity, block * capacity + count[block]):
-                a, b = body[pair[k, 0]], body[pair[k, 1]]
+        for block in range(pairs.count.size):
+            for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
+                a, b = body[pairs.pair[k, 0]], body[pairs.pair[k, 1]]
                 if body_kind[a] == DYNAMIC:
                     reach_speed[a] = max(reach_speed[a], scratch[b])
                 if body_kind[b] == DYNAMIC:

@@ -12,16 +12,20 @@ from numba import types
 from numba.extending import overload
 
 from ...kernels.jit import blockwise, formula, loop
-from ...kernels.joints import coordinate
-from ...kernels.linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4
+from ...kernels.joint_rows import (
+    SIDES,
+    coordinate_at,
+    eliminate_cluster,
+    factor_cluster,
+    own_diagonal,
+    push_row,
+    row_jacobian,
+    row_speed,
+    solve_cluster,
+)
 from ..base import ArticulatedArrays
 from .operators import add_compliance, gather, lay_down, product, read_rows
 
-SIDES = 4
-"""Bodies that a row touches at most (a gear couples two joints)."""
-DROP = 1e-11
-"""A pivot below this part of the row's diagonal without locks is zero: the row depends on rows before it, or on locks.
-Far above rounding, and far below what bodies of very different masses leave."""
 FIXED = 1e-11
 """A bounded row or contact that the joints leave less than this part of its freedom cannot move."""
 EXACT_DIAGONAL = 300
@@ -29,20 +33,10 @@ EXACT_DIAGONAL = 300
 
 
 @loop
-def coordinates(
-    frame_body, frame_position, frame_orientation, kind, frame, axis, position, orientation, value, second, jacobian
-):
+def coordinates(frames, position, orientation, value, second, jacobian):
     """Values (c,) and Jacobians (c, 12) of all coordinates; the sine and cosine of angles in value and second."""
-    for k in range(kind.size):
-        f = frame[k]
-        a, b = frame_body[f, 0], frame_body[f, 1]
-        qa, qb = row4(orientation, a), row4(orientation, b)
-        xa, xb = row3(position, a), row3(position, b)
-        p = add(xa, mat_vec(quat_matrix(qa), row3(frame_position, 2 * f)))
-        q = add(xb, mat_vec(quat_matrix(qb), row3(frame_position, 2 * f + 1)))
-        ma = quat_matrix(quat_multiply(qa, row4(frame_orientation, 2 * f)))
-        mb = quat_matrix(quat_multiply(qb, row4(frame_orientation, 2 * f + 1)))
-        value[k], second[k], j = coordinate(kind[k], axis[k, 0], axis[k, 1], p, ma, xa, q, mb, xb)
+    for k in range(frames.kind.size):
+        value[k], second[k], j = coordinate_at(k, frames, position, orientation)
         for c in range(12):
             jacobian[k, c] = j[c]
 
@@ -51,51 +45,14 @@ def coordinates(
 def row_jacobians(row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
     """Jacobians J (r, 24) of the rows named in `row` and M^-1 J: `coord` (.., 2) with weights (.., 2) for all rows."""
     for r in range(row.size):
-        for k in range(2):
-            c = coord[row[r], k]
-            for s in range(2):
-                at = 12 * k + 6 * s
-                b = body[r, 2 * k + s]
-                for i in range(6):
-                    jacobian[r, at + i] = weight[row[r], k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
-                    weighted[r, at + i] = 0.0
-                if b >= 0:
-                    x, y, z = jacobian[r, at + 3], jacobian[r, at + 4], jacobian[r, at + 5]
-                    for i in range(3):
-                        weighted[r, at + i] = inverse_mass[b, i] * jacobian[r, at + i]
-                    m = inverse_inertia
-                    weighted[r, at + 3] = m[b, 0] * x + m[b, 3] * y + m[b, 4] * z
-                    weighted[r, at + 4] = m[b, 3] * x + m[b, 1] * y + m[b, 5] * z
-                    weighted[r, at + 5] = m[b, 4] * x + m[b, 5] * y + m[b, 2] * z
-
-
-@formula
-def _row_speed(body, jacobian, r, v):
-    """J v of row r."""
-    total = 0.0
-    for s in range(SIDES):
-        b = body[r, s]
-        if b >= 0:
-            for i in range(6):
-                total += jacobian[r, 6 * s + i] * v[b, i]
-    return total
-
-
-@formula
-def push_row(body, weighted, r, x, v):
-    """v += M^-1 J^T x of row r."""
-    for s in range(SIDES):
-        b = body[r, s]
-        if b >= 0:
-            for i in range(6):
-                v[b, i] += weighted[r, 6 * s + i] * x
+        row_jacobian(r, row[r], coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted)
 
 
 @loop
 def row_speeds(body, jacobian, v, out):
     """out = J v for body velocities (bodies, 6)."""
     for r in range(body.shape[0]):
-        out[r] = _row_speed(body, jacobian, r, v)
+        out[r] = row_speed(body, jacobian, r, v)
 
 
 @loop
@@ -106,88 +63,10 @@ def push_rows(body, weighted, x, v):
             push_row(body, weighted, r, x[r], v)
 
 
-@formula
-def _factor_cluster(
-    first, end, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row, l_value,
-    l_used, inverse_pivot, work, mark, path,
-):  # fmt: skip
-    """LDL^T of the rows first .. end, row by row (up-looking). Returns the number of rows dropped. whole: diagonals
-    without locked directions."""
-    dropped = 0
-    for k in range(first, end):
-        work[k] = 0.0
-        mark[k] = k
-        l_used[k] = 0
-        top = end
-        own = compliance[k]
-        for e in range(start[k], start[k + 1]):  # the entries of row k up to the diagonal
-            i = column[e]
-            total = 0.0
-            for q in range(pair_start[e], pair_start[e + 1]):
-                s, t = pair[q, 0], pair[q, 1]
-                for c in range(6):
-                    total += jacobian[k, 6 * s + c] * weighted[i, 6 * t + c]
-            if i == k:
-                own += total
-                continue
-            work[i] = total
-            length = first
-            while mark[i] != k:
-                path[length] = i
-                length += 1
-                mark[i] = k
-                i = parent[i]
-            while length > first:
-                length -= 1
-                top -= 1
-                path[top] = path[length]
-        pivot = own
-        for q in range(top, end):
-            i = path[q]
-            y = work[i]
-            work[i] = 0.0
-            at = l_start[i] + l_used[i]
-            for p in range(l_start[i], at):
-                work[l_row[p]] -= l_value[p] * y
-            l = y * inverse_pivot[i]
-            pivot -= l * y
-            l_row[at], l_value[at] = k, l
-            l_used[i] += 1
-        if pivot > DROP * whole[k]:
-            inverse_pivot[k] = 1.0 / pivot
-        else:
-            inverse_pivot[k] = 0.0
-            dropped += 1
-    return dropped
-
-
-@blockwise(1, "cluster.size - 1")
-def factor_joints(
-    c,
-    cluster, start, column, pair_start, pair, jacobian, weighted, compliance, whole, parent, l_start, l_row,
-    l_value, l_used, inverse_pivot, work, mark, path, dropped,
-):  # fmt: skip
-    """Factor the system of every cluster; dropped (clusters,) counts the rows that depend on others."""
-    mark[cluster[c] : cluster[c + 1]] = -1
-    dropped[c] = _factor_cluster(
-        cluster[c], cluster[c + 1], start, column, pair_start, pair, jacobian, weighted, compliance, whole,
-        parent, l_start, l_row, l_value, l_used, inverse_pivot, work, mark, path,
-    )  # fmt: skip
-
-
-@formula
-def solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
-    """x = (L D L^T)^+ x on the rows first .. end."""
-    for j in range(first, end):
-        for p in range(l_start[j], l_start[j + 1]):
-            x[l_row[p]] -= l_value[p] * x[j]
-    for j in range(first, end):
-        x[j] *= inverse_pivot[j]
-    for j in range(end - 1, first - 1, -1):
-        total = x[j]
-        for p in range(l_start[j], l_start[j + 1]):
-            total -= l_value[p] * x[l_row[p]]
-        x[j] = total
+@blockwise(1, "pattern.cluster.size - 1")
+def factor_joints(c, pattern, system, factor, scratch):
+    """Factor the system of every cluster; factor.dropped counts the rows that depend on others."""
+    factor.dropped[c] = factor_cluster(c, pattern, system, factor, scratch)
 
 
 @loop
@@ -205,35 +84,26 @@ def forward_joints(cluster, l_start, l_row, l_value, x):
             x[l_row[p]] -= l_value[p] * x[j]
 
 
-@formula
-def _eliminate_cluster(first, end, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
-    """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v."""
-    for r in range(first, end):
-        y[r] = _row_speed(body, jacobian, r, v)
-    solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
-    for r in range(first, end):
-        push_row(body, weighted, r, -y[r], v)
-
-
 @blockwise(1, "cluster.size - 1")
-def _eliminate_clusters(c, cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v):
-    _eliminate_cluster(
-        cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
-    )
+def _eliminate_clusters(c, cluster, rows, factor, y, v):
+    eliminate_cluster(cluster[c], cluster[c + 1], rows, factor, y, v)
 
 
 @loop
 def eliminate(op, v):
     """v -= M^-1 G S^+ G^T v; op.reaction keeps S^+ G^T v."""
-    cluster, body, jacobian, weighted = op.cluster, op.body, op.jacobian, op.weighted
-    l_start, l_row, l_value, inverse_pivot, y = op.l_start, op.l_row, op.l_value, op.inverse_pivot, op.reaction
-    if cluster.size > 4:
-        _eliminate_clusters(cluster, body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v)
+    rows, factor = _rows_and_factor(op)
+    if op.cluster.size > 4:
+        _eliminate_clusters(op.cluster, rows, factor, op.reaction, v)
     else:
-        for c in range(cluster.size - 1):
-            _eliminate_cluster(
-                cluster[c], cluster[c + 1], body, jacobian, weighted, l_start, l_row, l_value, inverse_pivot, y, v
-            )
+        for c in range(op.cluster.size - 1):
+            eliminate_cluster(op.cluster[c], op.cluster[c + 1], rows, factor, op.reaction, v)
+
+
+@formula
+def _rows_and_factor(op):
+    """What eliminating the equality rows reads of an operator."""
+    return (op.body, op.jacobian, op.weighted), (op.l_start, op.l_row, op.l_value, op.inverse_pivot)
 
 
 @loop
@@ -260,7 +130,7 @@ def articulated_rows(op, v, out):
     read_rows(contacts, v, out)
     for r in range(op.bounded_body.shape[0]):
         c = contacts.count + r
-        out[0, c], out[1, c], out[2, c] = _row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
+        out[0, c], out[1, c], out[2, c] = row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
 
 
 @loop
@@ -319,21 +189,12 @@ def articulated_diagonal(op, cluster_of, cluster_body_start, cluster_body, diago
                 else:
                     diagonal[2, c] = w if w > FIXED * diagonal[2, c] else 0.0
             else:
-                own = _row_speed(op.bounded_body, op.bounded_jacobian, c - count, v)
-                if own <= FIXED * _own_diagonal(op.bounded_jacobian, op.bounded_weighted, c - count):
+                own = row_speed(op.bounded_body, op.bounded_jacobian, c - count, v)
+                if own <= FIXED * own_diagonal(op.bounded_jacobian, op.bounded_weighted, c - count):
                     own = 0.0
                 own += op.bounded_compliance[c - count]
                 for i in range(6):
                     diagonal[i, c] = own if i < 3 else 0.0
-
-
-@formula
-def _own_diagonal(jacobian, weighted, r):
-    """J M^-1 J^T of a row whose bodies are all different."""
-    total = 0.0
-    for i in range(24):
-        total += jacobian[r, i] * weighted[r, i]
-    return total
 
 
 @formula
@@ -352,10 +213,8 @@ def _clear(v, c, cluster_body_start, cluster_body):
 @formula
 def _eliminate_one(op, c, v):
     if c >= 0:
-        _eliminate_cluster(
-            op.cluster[c], op.cluster[c + 1], op.body, op.jacobian, op.weighted, op.l_start, op.l_row, op.l_value,
-            op.inverse_pivot, op.reaction, v,
-        )  # fmt: skip
+        rows, factor = _rows_and_factor(op)
+        eliminate_cluster(op.cluster[c], op.cluster[c + 1], rows, factor, op.reaction, v)
 
 
 @formula

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-from ...kernels.jit import formula, loop
-from ...kernels.linalg import cross, mat_t_vec, mat_vec, quat_matrix, row3, row4
+from ...kernels.cluster_energy import cluster_energy, keep_cluster_energy
+from ...kernels.jit import loop
+from ...kernels.linalg import quat_matrix, row3, row4
 from ...kernels.motion import world_inverse_inertia
-
-SLOW = 3e-3
-"""An inner motion with less than about this part of the energy is left alone: a little energy would change it a lot."""
-MOST = 4.0
-"""A step changes the energy of the inner motion by this factor at most."""
-TWIST_LEFT = 1e-12
-"""A common motion counts as a combination of others if they leave less than this part of its energy."""
 
 
 @loop
@@ -26,113 +18,21 @@ def turn_inertia(body, moves, inertia, locked, orientation, out):
             out[i, k] = inv[k] if moves[i] else 0.0
 
 
-@formula
-def _momentum(mass, inertia, orientation, b, v):
-    """M v of body b for v = (linear, angular), world axes."""
-    m = quat_matrix(row4(orientation, b))
-    w = mat_t_vec(m, (v[3], v[4], v[5]))
-    l = mat_vec(m, (inertia[b, 0] * w[0], inertia[b, 1] * w[1], inertia[b, 2] * w[2]))
-    return mass[b] * v[0], mass[b] * v[1], mass[b] * v[2], l[0], l[1], l[2]
-
-
-@formula
-def _row6(x, i):
-    return x[i, 0], x[i, 1], x[i, 2], x[i, 3], x[i, 4], x[i, 5]
-
-
-@formula
-def _product(first, end, body, mass, inertia, orientation, x, y):
-    """x . M y of two motions of a cluster, (bodies of clusters, 6)."""
-    total = 0.0
-    for i in range(first, end):
-        p = _momentum(mass, inertia, orientation, body[i], _row6(y, i))
-        for k in range(6):
-            total += x[i, k] * p[k]
-    return total
-
-
 @loop
 def cluster_energies(start, body, mass, inertia, orientation, velocity, out):
     """Kinetic energy of every cluster with velocities (n, 6) [J]."""
     for c in range(start.size - 1):
-        total = 0.0
-        for i in range(start[c], start[c + 1]):
-            v = _row6(velocity, body[i])
-            p = _momentum(mass, inertia, orientation, body[i], v)
-            for k in range(6):
-                total += 0.5 * v[k] * p[k]
-        out[c] = total
+        out[c] = cluster_energy(c, start, body, mass, inertia, orientation, velocity)
 
 
 @loop
-def keep_energy(
-    start,
-    body,
-    kept,
-    twist_start,
-    twist,
-    mass,
-    inertia,
-    position,
-    orientation,
-    wanted,
-    rest,
-    owed,
-    velocity,
-    inner,
-    common,
-):
-    """Scale the inner motion of every cluster that is `kept` so that its kinetic energy is the one wanted [J].
+def keep_energy(clusters, bodies, energies, velocity, inner, common):
+    """Scale the inner motion of every cluster that is kept so that its kinetic energy is the one wanted.
 
     The inner motion is what is left of the velocities (n, 6) without the cluster's common motions (`twist`: linear,
     angular about the origin), in the metric of the masses: changing it changes no momentum that belongs to them. What
-    cannot be given back while it is slow, or slower than what counts as `rest` (clusters,) [J], stays `owed`
-    (clusters,) [J]. inner, common [6]: scratch (bodies of clusters, 6).
+    cannot be given back while it is slow, or slower than what counts as rest, stays owed. inner, common [6]: scratch
+    (bodies of clusters, 6).
     """
-    for c in range(start.size - 1):
-        first, end = start[c], start[c + 1]
-        if not kept[c]:
-            continue
-        for i in range(first, end):
-            for k in range(6):
-                inner[i, k] = velocity[body[i], k]
-        energy = 0.5 * _product(first, end, body, mass, inertia, orientation, inner, inner)
-        for t in range(twist_start[c], twist_start[c + 1]):
-            q = common[t - twist_start[c]]
-            a, w = (twist[t, 0], twist[t, 1], twist[t, 2]), (twist[t, 3], twist[t, 4], twist[t, 5])
-            for i in range(first, end):
-                turned = cross(w, row3(position, body[i]))
-                for k in range(3):
-                    q[i, k] = a[k] + turned[k]
-                    q[i, 3 + k] = w[k]
-            whole = _product(first, end, body, mass, inertia, orientation, q, q)
-            for _ in range(2):
-                for s in range(t - twist_start[c]):
-                    along = _product(first, end, body, mass, inertia, orientation, common[s], q)
-                    for i in range(first, end):
-                        for k in range(6):
-                            q[i, k] -= along * common[s, i, k]
-            left = _product(first, end, body, mass, inertia, orientation, q, q)
-            scale = 1.0 / math.sqrt(left) if left > TWIST_LEFT * whole else 0.0
-            for i in range(first, end):
-                for k in range(6):
-                    q[i, k] *= scale
-            for _ in range(2):
-                along = _product(first, end, body, mass, inertia, orientation, q, inner)
-                for i in range(first, end):
-                    for k in range(6):
-                        inner[i, k] -= along * q[i, k]
-        own = 0.5 * _product(first, end, body, mass, inertia, orientation, inner, inner)
-        owed[c] += wanted[c] - energy
-        most = energy + rest[c]
-        owed[c] = min(max(owed[c], -most), most)
-        slow = SLOW * most
-        if not own > 0.0:
-            continue
-        gain = owed[c] * own / (own * own + slow * slow)
-        gain = min(max(gain, 1.0 / MOST - 1.0), MOST - 1.0)
-        owed[c] -= gain * own
-        factor = math.sqrt(1.0 + gain) - 1.0
-        for i in range(first, end):
-            for k in range(6):
-                velocity[body[i], k] += factor * inner[i, k]
+    for c in range(clusters.start.size - 1):
+        keep_cluster_energy(c, clusters, bodies, energies, velocity, inner, common)

@@ -5,49 +5,36 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import get_thread_id
 
-from ...kernels.convex import triangle_normal
-from ...kernels.descent import after
+from ...kernels.convex import Convex, Pair, triangle_normal
+from ...kernels.descent import TREE_LEAF, after, local_box
 from ...kernels.distance import convex_gap
 from ...kernels.jit import blockwise, formula
 from ...kernels.kinds import MESH, SPHERE
 from ...kernels.linalg import axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, row3, row4, row9, sub
 from ...kernels.rays import ray_convex, ray_meets_box, ray_plane, ray_triangle
-from ...kernels.surfaces import TRIANGLE_B, load_field_triangle, load_mesh_triangle
-from ..base import TREE_LEAF
-from .place import local_box
+from ...kernels.surfaces import TRIANGLE_B, Surface, load_field_triangle, load_mesh_triangle
+from ...kernels.team import member
 
 QUERY_BLOCK = 64
 
 
 @blockwise(QUERY_BLOCK, "pose_a.shape[0]")
-def convex_gaps(block, kind, parameters, entry, pose_a, pose_b, geometry, scratch, out):
+def convex_gaps(block, kind, parameters, entry, pose_a, pose_b, hulls, scratch, out):
     """Gap, normal from A to B, and the nearest point of A (world), for n pairs of poses of two shapes.
 
     kind, parameters, entry: of the two shapes, in the order of their kinds. pose_a, pose_b (n, 12): position and
     matrix. out (n, 7).
     """
     n = pose_a.shape[0]
-    work = scratch[get_thread_id()]
+    work = scratch[member()]
     for k in range(QUERY_BLOCK * block, min(n, QUERY_BLOCK * block + QUERY_BLOCK)):
         ma, mb = row9(pose_a[:, 3:], k), row9(pose_b[:, 3:], k)
         pa, pb = row3(pose_a, k), row3(pose_b, k)
-        gap, normal, point = convex_gap(
-            np.int64(kind[0]),
-            row4(parameters, 0),
-            np.int64(entry[0]),
-            np.int64(kind[1]),
-            row4(parameters, 1),
-            np.int64(entry[1]),
-            mat_t_mat(ma, mb),
-            mat_t_vec(ma, sub(pb, pa)),
-            geometry.hull_point,
-            geometry.hull_face_start,
-            geometry.face_plane,
-            work,
-            math.inf,
-        )
+        a = Convex(np.int64(kind[0]), row4(parameters, 0), np.int64(entry[0]))
+        b = Convex(np.int64(kind[1]), row4(parameters, 1), np.int64(entry[1]))
+        pair = Pair(a, b, mat_t_mat(ma, mb), mat_t_vec(ma, sub(pb, pa)))
+        gap, normal, point = convex_gap(pair, (hulls, work), math.inf)
         point = axpy(parameters[0, 3], normal, point)
         normal, point = mat_vec(ma, normal), mat_vec(ma, point)
         out[k, 0] = gap
@@ -56,21 +43,22 @@ def convex_gaps(block, kind, parameters, entry, pose_a, pose_b, geometry, scratc
 
 
 @formula
-def _ray_mesh(entry, origin, direction, best, geometry, scratch):
+def _ray_mesh(entry, origin, direction, best, pools, scratch):
     """First triangle of a mesh on the ray before `best`: distance and normal, in the mesh's frame."""
-    first, end = geometry.mesh_start[entry], geometry.mesh_start[entry + 1]
-    root = geometry.tree_start[entry]
-    leaves = (geometry.tree_start[entry + 1] - root + 1) // 2
+    meshes, trees = pools.meshes, pools.trees
+    first, end = meshes.start[entry], meshes.start[entry + 1]
+    root = trees.start[entry]
+    leaves = (trees.start[entry + 1] - root + 1) // 2
     normal = (0.0, 0.0, 1.0)
     node = 0
     while True:
-        if ray_meets_box(geometry.tree_box, root + node, origin, direction, best):
+        if ray_meets_box(trees.box, root + node, origin, direction, best):
             if node < leaves - 1:
                 node = 2 * node + 1
                 continue
             start = first + TREE_LEAF * (node - leaves + 1)
             for triangle in range(start, min(end, start + TREE_LEAF)):
-                load_mesh_triangle(geometry.mesh_point, geometry.mesh_triangle, triangle, scratch, TRIANGLE_B)
+                load_mesh_triangle(meshes, triangle, scratch, TRIANGLE_B)
                 t = ray_triangle(origin, direction, scratch, TRIANGLE_B)
                 if t < best:
                     best, normal = t, triangle_normal(scratch, TRIANGLE_B)
@@ -90,16 +78,16 @@ def _span(low, high, o, d, near, far):
 
 
 @formula
-def _ray_field(s, entry, origin, direction, best, geometry, scratch):
+def _ray_field(surface, origin, direction, best, pools, scratch):
     """First triangle of a height field on the ray before `best`, cell by cell along it."""
-    rows, columns = geometry.field_shape[entry, 0], geometry.field_shape[entry, 1]
-    low, high = local_box(np.int64(MESH + 1), s, entry, geometry)
+    s, entry, fields = surface.s, surface.entry, pools.fields
+    rows, columns = fields.shape[entry, 0], fields.shape[entry, 1]
+    low, high = local_box(surface, pools.trees, fields.shape)
     near, far = 0.0, best
     near, far = _span(low[0], high[0], origin[0], direction[0], near, far)
     near, far = _span(low[1], high[1], origin[1], direction[1], near, far)
     near, far = _span(low[2], high[2], origin[2], direction[2], near, far)
     normal = (0.0, 0.0, 1.0)
-    first = geometry.field_start[entry]
     t = near
     while t <= far:
         x = (origin[0] + t * direction[0] - low[0]) / s[0]
@@ -117,9 +105,7 @@ def _ray_field(s, entry, origin, direction, best, geometry, scratch):
                 if abs(y - cj - 0.5) > 0.5 + 1e-9 and dj != 0:
                     continue
                 for upper in range(2):
-                    load_field_triangle(
-                        geometry.field_height, first, rows, columns, s, ci, cj, upper, scratch, TRIANGLE_B
-                    )
+                    load_field_triangle(fields, surface, (ci, cj, upper), scratch, TRIANGLE_B)
                     hit = ray_triangle(origin, direction, scratch, TRIANGLE_B)
                     if hit < best:
                         best, normal = hit, triangle_normal(scratch, TRIANGLE_B)
@@ -138,55 +124,44 @@ def _ray_field(s, entry, origin, direction, best, geometry, scratch):
 
 
 @formula
-def _ray_shape(i, origin, direction, best, shapes, geometry, scratch):
+def _ray_shape(i, origin, direction, best, shapes, pools, scratch):
     """Distance along a ray to shape i and its outward normal there (world); `best` or more if it is not nearer."""
     kind, s, entry = np.int64(shapes.kind[i]), row4(shapes.parameters, i), np.int64(shapes.geometry[i])
     m = row9(shapes.matrix, i)
     o, d = mat_t_vec(m, sub(origin, row3(shapes.position, i))), mat_t_vec(m, direction)
     if kind < MESH:
-        t = ray_convex(
-            kind, s, entry, o, d, best, geometry.hull_point, geometry.hull_face_start, geometry.face_plane, scratch
-        )
+        convex = Convex(kind, s, entry)
+        t = ray_convex(convex, o, d, best, pools.hulls, scratch)
         if not t < best:
             return math.inf, direction
         n = (-d[0], -d[1], -d[2])
         if t > 0.0:
             identity = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
             x = axpy(t, d, o)
-            _, n, _ = convex_gap(
-                np.int64(SPHERE),
-                (0.0, 0.0, 0.0, 0.0),
-                np.int64(0),
-                kind,
-                s,
-                entry,
-                identity,
-                (-x[0], -x[1], -x[2]),
-                geometry.hull_point,
-                geometry.hull_face_start,
-                geometry.face_plane,
-                scratch,
-                math.inf,
-            )
+            ball = Convex(np.int64(SPHERE), (0.0, 0.0, 0.0, 0.0), np.int64(0))
+            pair = Pair(ball, convex, identity, (-x[0], -x[1], -x[2]))
+            _, n, _ = convex_gap(pair, (pools.hulls, scratch), math.inf)
             n = (-n[0], -n[1], -n[2])
         return t, mat_vec(m, n)
     if kind == MESH:
-        t, n = _ray_mesh(entry, o, d, best, geometry, scratch)
+        t, n = _ray_mesh(entry, o, d, best, pools, scratch)
     else:
-        t, n = _ray_field(s, entry, o, d, best, geometry, scratch)
+        t, n = _ray_field(Surface(kind, s, entry), o, d, best, pools, scratch)
     if dot(n, d) > 0.0:
         n = (-n[0], -n[1], -n[2])
     return t, mat_vec(m, n)
 
 
-@blockwise(QUERY_BLOCK, "origin.shape[0]")
-def cast_rays(block, origin, direction, limit, shapes, geometry, tree_box, tree_shape, planes, scratch, hit, out):
+@blockwise(QUERY_BLOCK, "rays.origin.shape[0]")
+def cast_rays(block, rays, shapes, pools, tree, planes, scratch, hit, out):
     """The first shape on each ray: its index (or -1) in hit (k,), distance and outward normal in out (k, 4).
 
-    tree_box: a heap over the boxes of the shapes tree_shape, as in Geometry.
+    tree: a heap over the boxes of bounded shapes, as in Geometry; planes: the half-spaces.
     """
+    origin, direction, limit = rays.origin, rays.direction, rays.limit
+    tree_box, tree_shape = tree.box, tree.shape
     leaves = (tree_box.shape[0] + 1) // 2
-    work = scratch[get_thread_id()]
+    work = scratch[member()]
     for k in range(QUERY_BLOCK * block, min(origin.shape[0], QUERY_BLOCK * block + QUERY_BLOCK)):
         o, d = row3(origin, k), row3(direction, k)
         best, who, normal = limit[k], -1, (0.0, 0.0, 0.0)
@@ -203,7 +178,7 @@ def cast_rays(block, origin, direction, limit, shapes, geometry, tree_box, tree_
                     continue
                 start = TREE_LEAF * (node - leaves + 1)
                 for c in range(start, min(tree_shape.size, start + TREE_LEAF)):
-                    t, n = _ray_shape(tree_shape[c], o, d, best, shapes, geometry, work)
+                    t, n = _ray_shape(tree_shape[c], o, d, best, shapes, pools, work)
                     if t < best:
                         best, who, normal = t, tree_shape[c], n
             node = after(node)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import project
-from ...kernels.jit import block_length, blockwise, formula, item_index, loop
-from ...kernels.linalg import cross, dot, largest_eigenvalue, row3, sub, tangents
+from ...kernels.contact_rows import contact_row, diagonal_block, recalled_vector, world_vector
+from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.linalg import largest_eigenvalue
 from ..base import BLOCK
 
 FROZEN = 1e-13
@@ -40,84 +41,10 @@ def fill_entries(count, body_a, body_b, movable, entry_start, cursor, slot_a, sl
 
 
 @blockwise(BLOCK)
-def build_rows(
-    block,
-    count,
-    body_a,
-    body_b,
-    normal,
-    point,
-    gap,
-    size,
-    center,
-    free,
-    h,
-    recovery,
-    gravity,
-    slot_a,
-    slot_b,
-    frame,
-    arms,
-    entry_arm,
-    bias,
-):
+def build_rows(block, count, touch, center, free, h, recovery, gravity, rows):
     """Frames, arms and r = b + D^T v_free. recovery < 0: the speed that lifts `size` / 100 under gravity."""
     for item in range(block_length(block, count)):
-        c = item_index(block, item)
-        i, j = body_a[c], body_b[c]
-        n = (normal[0, c], normal[1, c], normal[2, c])
-        u, w = tangents(n)
-        p = (point[0, c], point[1, c], point[2, c])
-        ra, rb = sub(p, row3(center, i)), sub(p, row3(center, j))
-        va = cross((free[i, 3], free[i, 4], free[i, 5]), ra)
-        vb = cross((free[j, 3], free[j, 4], free[j, 5]), rb)
-        v = (
-            free[j, 0] + vb[0] - free[i, 0] - va[0],
-            free[j, 1] + vb[1] - free[i, 1] - va[1],
-            free[j, 2] + vb[2] - free[i, 2] - va[2],
-        )
-        for d in range(3):
-            frame[d, c], frame[3 + d, c], frame[6 + d, c] = n[d], u[d], w[d]
-            arms[d, c], arms[3 + d, c] = ra[d], rb[d]
-            entry_arm[slot_a[c], d] = ra[d]
-            entry_arm[slot_b[c], d] = rb[d]
-        limit = recovery if recovery >= 0.0 else math.sqrt(0.02 * gravity * size[c])
-        bias[0, c] = max(gap[c] / h, -limit) + dot(n, v)
-        bias[1, c] = dot(u, v)
-        bias[2, c] = dot(w, v)
-
-
-@formula
-def _add_side(block, e, arm, inverse_mass, inverse_inertia, b):
-    """Add one body's share of N_ii for the three directions e to the six entries (nn, uu, ww, nu, nw, uw)."""
-    im = row3(inverse_mass, b)
-    s = (
-        inverse_inertia[b, 0],
-        inverse_inertia[b, 1],
-        inverse_inertia[b, 2],
-        inverse_inertia[b, 3],
-        inverse_inertia[b, 4],
-        inverse_inertia[b, 5],
-    )
-    jn, ju, jw = cross(arm, e[0]), cross(arm, e[1]), cross(arm, e[2])
-    out0 = block[0] + _form(e[0], jn, e[0], jn, im, s)
-    out1 = block[1] + _form(e[1], ju, e[1], ju, im, s)
-    out2 = block[2] + _form(e[2], jw, e[2], jw, im, s)
-    out3 = block[3] + _form(e[0], jn, e[1], ju, im, s)
-    out4 = block[4] + _form(e[0], jn, e[2], jw, im, s)
-    out5 = block[5] + _form(e[1], ju, e[2], jw, im, s)
-    return (out0, out1, out2, out3, out4, out5)
-
-
-@formula
-def _form(a, ja, b, jb, im, s):
-    """a^T M^-1 b of two generalised directions of one body."""
-    x = (
-        s[0] * jb[0] + s[3] * jb[1] + s[4] * jb[2],
-        s[3] * jb[0] + s[1] * jb[1] + s[5] * jb[2],
-        s[4] * jb[0] + s[5] * jb[1] + s[2] * jb[2],
-    )
-    return im[0] * a[0] * b[0] + im[1] * a[1] * b[1] + im[2] * a[2] * b[2] + dot(ja, x)
+        contact_row(item_index(block, item), touch, center, free, h, recovery, gravity, rows)
 
 
 @blockwise(BLOCK)
@@ -125,16 +52,7 @@ def contact_diagonal(blk, count, body_a, body_b, frame, arms, inverse_mass, inve
     """Diagonal blocks N_ii (6, cap): nn, uu, ww, nu, nw, uw."""
     for item in range(block_length(blk, count)):
         c = item_index(blk, item)
-        e = (
-            (frame[0, c], frame[1, c], frame[2, c]),
-            (frame[3, c], frame[4, c], frame[5, c]),
-            (frame[6, c], frame[7, c], frame[8, c]),
-        )
-        block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        block = _add_side(block, e, (arms[0, c], arms[1, c], arms[2, c]), inverse_mass, inverse_inertia, body_a[c])
-        block = _add_side(block, e, (arms[3, c], arms[4, c], arms[5, c]), inverse_mass, inverse_inertia, body_b[c])
-        for k in range(6):
-            diagonal[k, c] = block[k]
+        diagonal_block(c, body_a[c], body_b[c], frame, arms, inverse_mass, inverse_inertia, diagonal)
 
 
 @loop
@@ -203,6 +121,17 @@ def free_frozen_rows(count, diagonal, bias):
 
 
 @loop
+def survey_contacts(count, before, gap):
+    """Mean relative speed of bodies that touch or nearly do [m/s], from rows n, u, w, and the largest overlap [m]."""
+    total, deepest = 0.0, 0.0
+    for c in range(count):
+        n, u, w = before[0, c], before[1, c], before[2, c]
+        total += math.sqrt(n * n + u * u + w * w)
+        deepest = max(deepest, -gap[c])
+    return total / max(count, 1), deepest
+
+
+@loop
 def match_contacts(count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
     """Where each contact stood in the table of a step ago (both tables are sorted by key).
 
@@ -250,17 +179,7 @@ def recall(count, found, kin, frame, column, out):
     """World vectors that contacts remembered, in their frames of now; zero for new contacts. kin: a contact that is new
     takes that of one of its pair which is gone."""
     for c in range(count):
-        k = found[c]
-        if k < -1 and kin:
-            k = -2 - k
-        for row in range(3):
-            out[row, c] = 0.0
-            if k >= 0:
-                out[row, c] = (
-                    frame[3 * row, c] * column[0, k]
-                    + frame[3 * row + 1, c] * column[1, k]
-                    + frame[3 * row + 2, c] * column[2, k]
-                )
+        recalled_vector(c, found, kin, frame, column, out)
 
 
 @loop
@@ -268,8 +187,7 @@ def remember(count, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
     """Keys and world impulses of this step's contacts."""
     for c in range(count):
         uid_a[c], uid_b[c] = uid[body_a[c]], uid[body_b[c]]
-        for d in range(3):
-            impulse[d, c] = frame[d, c] * x[0, c] + frame[3 + d, c] * x[1, c] + frame[6 + d, c] * x[2, c]
+        world_vector(c, frame, x, impulse)
 
 
 @loop

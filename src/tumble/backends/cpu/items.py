@@ -1,0 +1,72 @@
+"""Formulas run on every contact or body, and sums and maxima over contacts.
+
+What is done to one item is said once, in `kernels/`; the loop around it is this device's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+from ...kernels.jit import loop, over_items
+from ..base import BLOCK, BODY_BLOCK
+
+
+@functools.cache
+def over_contacts(item: Callable) -> Callable:
+    """The pass item(c, ...) on all contacts c: called with their number and the other arguments."""
+    return over_items(item, BLOCK, "contacts")
+
+
+@functools.cache
+def over_bodies(item: Callable) -> Callable:
+    """The pass item(i, ...) on all bodies i: called with their number and the other arguments."""
+    return over_items(item, BODY_BLOCK, "bodies")
+
+
+@loop
+def count_true(count, flags):
+    """How many of the first flags are set."""
+    total = 0
+    for c in range(count):
+        if flags[c]:
+            total += 1
+    return total
+
+
+@loop
+def total(count, x):
+    """Sum of the first numbers."""
+    out = 0.0
+    for c in range(count):
+        out += x[c]
+    return out
+
+
+@loop
+def largest(count, x):
+    """The largest of the first numbers, at least 0."""
+    out = 0.0
+    for c in range(count):
+        out = max(out, x[c])
+    return out
+
+
+@loop
+def largest_vector(count, x):
+    """Length of the largest of the first vectors, rows 0 to 2 of x."""
+    square = 0.0
+    for c in range(count):
+        square = max(square, x[0, c] * x[0, c] + x[1, c] * x[1, c] + x[2, c] * x[2, c])
+    return math.sqrt(square)
+
+
+@loop
+def largest_entry(x):
+    """The largest absolute number in a table (rows, k)."""
+    out = 0.0
+    for row in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out = max(out, abs(x[row, k]))
+    return out

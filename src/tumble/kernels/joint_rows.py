@@ -1,0 +1,163 @@
+"""Rows of joints: Jacobians, speeds, impulses, and the factor of the system of one cluster of jointed bodies."""
+
+from __future__ import annotations
+
+from .jit import formula
+from .joints import coordinate
+from .linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4
+
+SIDES = 4
+"""Bodies that a row touches at most (a gear couples two joints)."""
+DROP = 1e-11
+"""A pivot below this part of the row's diagonal without locks is zero: the row depends on rows before it, or on locks.
+Far above rounding, and far below what bodies of very different masses leave."""
+
+
+@formula
+def coordinate_at(k, frames, position, orientation):
+    """`coordinate` k of `FrameArrays` with the bodies at some poses."""
+    f = frames.frame[k]
+    a, b = frames.body[f, 0], frames.body[f, 1]
+    qa, qb = row4(orientation, a), row4(orientation, b)
+    xa, xb = row3(position, a), row3(position, b)
+    p = add(xa, mat_vec(quat_matrix(qa), row3(frames.position, 2 * f)))
+    q = add(xb, mat_vec(quat_matrix(qb), row3(frames.position, 2 * f + 1)))
+    ma = quat_matrix(quat_multiply(qa, row4(frames.orientation, 2 * f)))
+    mb = quat_matrix(quat_multiply(qb, row4(frames.orientation, 2 * f + 1)))
+    return coordinate(frames.kind[k], frames.axis[k, 0], frames.axis[k, 1], p, ma, xa, q, mb, xb)
+
+
+@formula
+def row_jacobian(r, row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
+    """J and M^-1 J (.., 24) of a row, whose two coordinates have weights, at place r."""
+    for k in range(2):
+        c = coord[row, k]
+        for s in range(2):
+            at = 12 * k + 6 * s
+            b = body[r, 2 * k + s]
+            for i in range(6):
+                jacobian[r, at + i] = weight[row, k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
+                weighted[r, at + i] = 0.0
+            if b >= 0:
+                x, y, z = jacobian[r, at + 3], jacobian[r, at + 4], jacobian[r, at + 5]
+                for i in range(3):
+                    weighted[r, at + i] = inverse_mass[b, i] * jacobian[r, at + i]
+                m = inverse_inertia
+                weighted[r, at + 3] = m[b, 0] * x + m[b, 3] * y + m[b, 4] * z
+                weighted[r, at + 4] = m[b, 3] * x + m[b, 1] * y + m[b, 5] * z
+                weighted[r, at + 5] = m[b, 4] * x + m[b, 5] * y + m[b, 2] * z
+
+
+@formula
+def row_speed(body, jacobian, r, v):
+    """J v of row r."""
+    total = 0.0
+    for s in range(SIDES):
+        b = body[r, s]
+        if b >= 0:
+            for i in range(6):
+                total += jacobian[r, 6 * s + i] * v[b, i]
+    return total
+
+
+@formula
+def push_row(body, weighted, r, x, v):
+    """v += M^-1 J^T x of row r."""
+    for s in range(SIDES):
+        b = body[r, s]
+        if b >= 0:
+            for i in range(6):
+                v[b, i] += weighted[r, 6 * s + i] * x
+
+
+@formula
+def factor_cluster(c, pattern, system, factor, scratch):
+    """LDL^T of the rows of cluster c, row by row (up-looking). Returns the number of rows dropped."""
+    cluster, start, column, pair_start, pair, parent, l_start = pattern
+    jacobian, weighted, compliance, whole = system
+    l_row, l_value, inverse_pivot, _ = factor
+    l_used, work, mark, path = scratch
+    first, end = cluster[c], cluster[c + 1]
+    mark[first:end] = -1
+    dropped = 0
+    for k in range(first, end):
+        work[k] = 0.0
+        mark[k] = k
+        l_used[k] = 0
+        top = end
+        own = compliance[k]
+        for e in range(start[k], start[k + 1]):  # the entries of row k up to the diagonal
+            i = column[e]
+            total = 0.0
+            for q in range(pair_start[e], pair_start[e + 1]):
+                s, t = pair[q, 0], pair[q, 1]
+                for c in range(6):
+                    total += jacobian[k, 6 * s + c] * weighted[i, 6 * t + c]
+            if i == k:
+                own += total
+                continue
+            work[i] = total
+            length = first
+            while mark[i] != k:
+                path[length] = i
+                length += 1
+                mark[i] = k
+                i = parent[i]
+            while length > first:
+                length -= 1
+                top -= 1
+                path[top] = path[length]
+        pivot = own
+        for q in range(top, end):
+            i = path[q]
+            y = work[i]
+            work[i] = 0.0
+            at = l_start[i] + l_used[i]
+            for p in range(l_start[i], at):
+                work[l_row[p]] -= l_value[p] * y
+            l = y * inverse_pivot[i]
+            pivot -= l * y
+            l_row[at], l_value[at] = k, l
+            l_used[i] += 1
+        if pivot > DROP * whole[k]:
+            inverse_pivot[k] = 1.0 / pivot
+        else:
+            inverse_pivot[k] = 0.0
+            dropped += 1
+    return dropped
+
+
+@formula
+def solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
+    """x = (L D L^T)^+ x on the rows first .. end."""
+    for j in range(first, end):
+        for p in range(l_start[j], l_start[j + 1]):
+            x[l_row[p]] -= l_value[p] * x[j]
+    for j in range(first, end):
+        x[j] *= inverse_pivot[j]
+    for j in range(end - 1, first - 1, -1):
+        total = x[j]
+        for p in range(l_start[j], l_start[j + 1]):
+            total -= l_value[p] * x[l_row[p]]
+        x[j] = total
+
+
+@formula
+def eliminate_cluster(first, end, rows, factor, y, v):
+    """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v. rows: bodies, J and M^-1 J; factor: of S."""
+    body, jacobian, weighted = rows
+    l_start, l_row, l_value, inverse_pivot = factor
+    for r in range(first, end):
+        y[r] = row_speed(body, jacobian, r, v)
+    solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
+    for r in range(first, end):
+        push_row(body, weighted, r, -y[r], v)
+
+
+@formula
+def own_diagonal(jacobian, weighted, r):
+    """J M^-1 J^T of a row whose bodies are all different."""
+    total = 0.0
+    for i in range(24):
+        total += jacobian[r, i] * weighted[r, i]
+    return total

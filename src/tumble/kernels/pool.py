@@ -1,0 +1,419 @@
+"""The threads that share the blocks of a pass, on Linux.
+
+A pass is open while its caller works on it: threads that come in time take blocks, those that come late find it closed,
+and the caller waits only for those that are inside. Where it has to wait much longer than it worked itself, another job
+holds a thread up in the middle of a block; for a while passes are then done by the caller alone, each time longer, as
+long as it goes on. None of this changes what a block computes.
+
+Between passes threads spin for some microseconds, then sleep until the next one (futex). The functions are few and must
+exist before the first kernel is loaded, so they are written in LLVM's language, which takes milliseconds to compile.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import math
+import os
+import platform
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numba
+
+from ..errors import OptionsError, message
+
+__all__ = ["AVAILABLE", "alone_for", "most_threads", "set_threads", "start", "threads"]
+
+_MACHINES = {"x86_64": (202, "@llvm.x86.sse2.pause()"), "aarch64": (98, "@llvm.aarch64.hint(i32 1)")}
+"""Number of the system call futex, and what a waiting processor is told"""
+AVAILABLE = sys.platform == "linux" and platform.machine() in _MACHINES and sys.byteorder == "little"
+
+SPINS = 1500
+"""Looks at the gate before a thread sleeps, about 50 us."""
+HELD_UP = 200_000
+"""A wait so long, and longer than twice the caller's own work, is another job's doing [ns]."""
+ALONE = 20_000_000
+"""How long passes are then done by the caller alone [ns]; doubled while it goes on, up to `ALONE_MOST`."""
+ALONE_MOST = 1_000_000_000
+
+# What all threads see. gate: number of the pass, whether it is open, how many are inside; asleep: 1 for each thread
+# that sleeps, 64 bytes apart.
+_CODE = """
+@gate = global i64 0, align 128
+@task = global ptr null, align 128
+@data = global ptr null
+@asleep = global [65536 x i32] zeroinitializer, align 128
+@busy = global i32 0, align 128
+@stopped = global i32 0
+@threads = global i64 1
+@alone_until = global i64 0
+@alone_for = global i64 0
+@key = global i32 0
+
+DECLARED
+declare i64 @syscall(i64, ...)
+declare i32 @clock_gettime(i32, ptr)
+declare i32 @sched_yield()
+declare i32 @pthread_key_create(ptr, ptr)
+declare i32 @pthread_setspecific(i32, ptr)
+declare ptr @pthread_getspecific(i32)
+
+define void @prepare() {
+  %done = call i32 @pthread_key_create(ptr @key, ptr null)
+  ret void
+}
+
+define i64 @now() {
+  %time = alloca [2 x i64]
+  %done = call i32 @clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time
+  %place = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %place
+  %scaled = mul i64 %seconds, 1000000000
+  %sum = add i64 %scaled, %rest
+  ret i64 %sum
+}
+
+define i64 @tumble_member() {
+  %number = load i32, ptr @key
+  %mine = call ptr @pthread_getspecific(i32 %number)
+  %value = ptrtoint ptr %mine to i64
+  ret i64 %value
+}
+
+; The caller's side: open the gate, work, close it, wait for those inside.
+define void @tumble_pool_run(ptr %task, ptr %data, i64 %blocks) {
+entry:
+  %use = load i64, ptr @threads
+  %single = icmp sle i64 %use, 1
+  %one = icmp sle i64 %blocks, 1
+  %small = or i1 %single, %one
+  br i1 %small, label %alone, label %ask
+ask:
+  %until = load i64, ptr @alone_until
+  %free = icmp eq i64 %until, 0
+  br i1 %free, label %try, label %look
+look:
+  %time = call i64 @now()
+  %early = icmp slt i64 %time, %until
+  br i1 %early, label %alone, label %try
+alone:
+  call void %task(ptr %data)
+  ret void
+try:
+  %lock = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
+  %got = extractvalue { i32, i1 } %lock, 1
+  br i1 %got, label %open, label %alone
+open:
+  store ptr %task, ptr @task
+  store ptr %data, ptr @data
+  %before = load atomic i64, ptr @gate monotonic, align 8
+  %number = lshr i64 %before, 32
+  %next = add i64 %number, 1
+  %high = shl i64 %next, 32
+  %opened = or i64 %high, 2147483648
+  store atomic i64 %opened, ptr @gate seq_cst, align 8
+  ; wake as many as there are blocks for
+  %few = icmp slt i64 %blocks, %use
+  %needed = select i1 %few, i64 %blocks, i64 %use
+  br label %wake
+wake:
+  %thread = phi i64 [ 1, %open ], [ %following, %woken ]
+  %more_threads = icmp slt i64 %thread, %needed
+  br i1 %more_threads, label %see, label %work
+see:
+  %place = shl i64 %thread, 4
+  %slot = getelementptr i32, ptr @asleep, i64 %place
+  %sleeps = load atomic i32, ptr %slot seq_cst, align 4
+  %lies = icmp ne i32 %sleeps, 0
+  br i1 %lies, label %call, label %woken
+call:
+  store atomic i32 0, ptr %slot seq_cst, align 4
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %slot, i64 129, i64 1, i64 0, i64 0, i64 0)
+  br label %woken
+woken:
+  %following = add i64 %thread, 1
+  br label %wake
+work:
+  %begin = call i64 @now()
+  call void %task(ptr %data)
+  %left = atomicrmw and ptr @gate, i64 -2147483649 seq_cst
+  %inside = and i64 %left, 2147483647
+  %none = icmp eq i64 %inside, 0
+  br i1 %none, label %done, label %wait
+wait:
+  %end = call i64 @now()
+  br label %spin
+spin:
+  %turn = phi i64 [ 0, %wait ], [ %turns, %again ]
+  %state = load atomic i64, ptr @gate acquire, align 8
+  %still = and i64 %state, 2147483647
+  %empty = icmp eq i64 %still, 0
+  br i1 %empty, label %left_all, label %pause
+pause:
+  call void PAUSE
+  %turns = add i64 %turn, 1
+  %long = icmp ugt i64 %turns, 2000
+  br i1 %long, label %give, label %again
+give:
+  %gave = call i32 @sched_yield()
+  br label %again
+again:
+  br label %spin
+left_all:
+  %after = call i64 @now()
+  %waited = sub i64 %after, %end
+  %worked = sub i64 %end, %begin
+  %twice = shl i64 %worked, 1
+  %much = icmp sgt i64 %waited, HELD_UP
+  %more = icmp sgt i64 %waited, %twice
+  %held = and i1 %much, %more
+  br i1 %held, label %punish, label %done
+punish:
+  ; within four times the last spell: twice as long as that
+  %spell = load i64, ptr @alone_for
+  %last = load i64, ptr @alone_until
+  %since = sub i64 %after, %last
+  %near = shl i64 %spell, 2
+  %recent = icmp slt i64 %since, %near
+  %double = shl i64 %spell, 1
+  %chosen = select i1 %recent, i64 %double, i64 ALONE_FIRST
+  %over = icmp sgt i64 %chosen, ALONE_MOST
+  %new = select i1 %over, i64 ALONE_MOST, i64 %chosen
+  %then = add i64 %after, %new
+  store i64 %new, ptr @alone_for
+  store i64 %then, ptr @alone_until
+  br label %done
+done:
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+}
+
+; A thread: take part in every pass that it finds open.
+define void @serve(i64 %index) {
+entry:
+  %number = load i32, ptr @key
+  %mark = inttoptr i64 %index to ptr
+  %set = call i32 @pthread_setspecific(i32 %number, ptr %mark)
+  %place = shl i64 %index, 4
+  %slot = getelementptr i32, ptr @asleep, i64 %place
+  %first = load atomic i64, ptr @gate acquire, align 8
+  %start = lshr i64 %first, 32
+  br label %watch
+watch:
+  %seen = phi i64 [ %start, %entry ], [ %passed, %worked ], [ %passed, %missed ], [ %seen, %slept ]
+  br label %spin
+spin:
+  %turn = phi i64 [ 0, %watch ], [ %turns, %idle ]
+  %state = load atomic i64, ptr @gate acquire, align 8
+  %passed = lshr i64 %state, 32
+  %new = icmp ne i64 %passed, %seen
+  br i1 %new, label %check, label %idle
+check:
+  %bit = and i64 %state, 2147483648
+  %is_open = icmp ne i64 %bit, 0
+  %use = load i64, ptr @threads
+  %room = icmp slt i64 %index, %use
+  %may = and i1 %is_open, %room
+  br i1 %may, label %enter, label %missed
+missed:
+  br label %watch
+enter:
+  %wanted = add i64 %state, 1
+  %swap = cmpxchg ptr @gate, i64 %state, i64 %wanted acq_rel monotonic
+  %got = extractvalue { i64, i1 } %swap, 1
+  br i1 %got, label %work, label %retry
+retry:
+  br label %idle
+work:
+  %task = load ptr, ptr @task
+  %data = load ptr, ptr @data
+  call void %task(ptr %data)
+  %gone = atomicrmw sub ptr @gate, i64 1 release
+  br label %worked
+worked:
+  br label %watch
+idle:
+  call void PAUSE
+  %turns = add i64 %turn, 1
+  %long = icmp ugt i64 %turns, SPINS
+  br i1 %long, label %sleep, label %spin
+sleep:
+  %end = load atomic i32, ptr @stopped acquire, align 4
+  %over = icmp ne i32 %end, 0
+  br i1 %over, label %leave, label %lie
+lie:
+  ; who opens a pass later sees that this one sleeps, who opened one earlier is seen here
+  store atomic i32 1, ptr %slot seq_cst, align 4
+  %now = load atomic i64, ptr @gate seq_cst, align 8
+  %latest = lshr i64 %now, 32
+  %same = icmp eq i64 %latest, %seen
+  br i1 %same, label %rest, label %rise
+rest:
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %slot, i64 128, i64 1, i64 0, i64 0, i64 0)
+  br label %rise
+rise:
+  store atomic i32 0, ptr %slot seq_cst, align 4
+  br label %slept
+slept:
+  br label %watch
+leave:
+  ret void
+}
+
+define void @stop(i64 %serving) {
+entry:
+  store atomic i32 1, ptr @stopped seq_cst, align 4
+  %before = load atomic i64, ptr @gate monotonic, align 8
+  %number = lshr i64 %before, 32
+  %next = add i64 %number, 1
+  %high = shl i64 %next, 32
+  store atomic i64 %high, ptr @gate seq_cst, align 8
+  br label %each
+each:
+  %thread = phi i64 [ 1, %entry ], [ %following, %wake ]
+  %more = icmp sle i64 %thread, %serving
+  br i1 %more, label %wake, label %done
+wake:
+  %place = shl i64 %thread, 4
+  %slot = getelementptr i32, ptr @asleep, i64 %place
+  store atomic i32 0, ptr %slot seq_cst, align 4
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %slot, i64 129, i64 1, i64 0, i64 0, i64 0)
+  %following = add i64 %thread, 1
+  br label %each
+done:
+  ret void
+}
+"""
+
+
+class _Pool:
+    """The compiled functions and how many threads serve."""
+
+    def __init__(self) -> None:
+        self.serving = 0
+        """Threads beside the caller's"""
+        self.engine: llvm.ExecutionEngine | None = None
+
+    def load(self) -> None:
+        """Compile the functions and make those that kernels call known by name."""
+        number, pause = _MACHINES[platform.machine()]
+        values = {
+            "FUTEX": number,
+            "PAUSE": pause,
+            "DECLARED": "declare void " + pause.replace("i32 1", "i32"),
+            "SPINS": SPINS,
+            "HELD_UP": HELD_UP,
+            "ALONE_MOST": ALONE_MOST,
+            "ALONE_FIRST": ALONE,
+        }
+        code = _CODE
+        for name, value in values.items():
+            code = code.replace(name, str(value))
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        module = llvm.parse_assembly(code)
+        machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(opt=2, jit=True)
+        self.engine = llvm.create_mcjit_compiler(module, machine)
+        self.engine.finalize_object()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.engine))  # threads run in it until the process is gone
+        for name in ("tumble_pool_run", "tumble_member"):
+            llvm.add_symbol(name, self.engine.get_function_address(name))
+        self._serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("serve"))
+        self._stop = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("stop"))
+        self._threads = self.place("threads", ctypes.c_int64)
+        ctypes.CFUNCTYPE(None)(self.engine.get_function_address("prepare"))()
+        os.register_at_fork(after_in_child=self._forked)
+        atexit.register(self.stop)
+
+    def place(self, name: str, kind: type) -> ctypes._SimpleCData:
+        """A variable of the code above."""
+        return kind.from_address(self.engine.get_global_value_address(name))
+
+    def use(self, count: int) -> None:
+        """So many threads for the passes that follow, the caller's among them; starts those that are missing."""
+        while self.serving < count - 1:
+            self.serving += 1
+            threading.Thread(target=self._serve, args=(self.serving,), daemon=True, name="tumble pool").start()
+        self._threads.value = count
+
+    def stop(self) -> None:
+        """Let the threads end, before the interpreter takes away what they stand on."""
+        self._threads.value = 1
+        if self.serving:
+            self._stop(self.serving)
+
+    def _forked(self) -> None:
+        """A forked child has the caller's thread alone."""
+        for name, kind in (("gate", ctypes.c_int64), ("busy", ctypes.c_int32), ("asleep", ctypes.c_int32 * 65536)):
+            ctypes.memset(self.engine.get_global_value_address(name), 0, ctypes.sizeof(kind))
+        self.serving, self._threads.value = 0, 1
+
+
+_pool = _Pool()
+_wanted: int | None = None
+"""Threads to use; None: all that there may be"""
+if AVAILABLE:
+    _pool.load()
+
+
+def most_threads() -> int:
+    """Threads that passes can use at most: TUMBLE_THREADS, or as many as this process may use processors."""
+    text = os.environ.get("TUMBLE_THREADS")
+    if text is None:
+        most = int(numba.config.NUMBA_NUM_THREADS)
+        return most if "NUMBA_NUM_THREADS" in os.environ else min(most, _granted())
+    if not text.isdecimal() or not 1 <= int(text) <= 4096:
+        raise OptionsError(
+            message("TUMBLE_THREADS", "must be a whole number from 1 to 4096", repr(text), "Or leave it unset.")
+        )
+    return int(text)
+
+
+def _granted() -> int:
+    """Processors that the group of processes (a container, a job of a cluster) may keep busy."""
+    with suppress(OSError, ValueError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, math.ceil(int(quota) / int(period)))
+    return sys.maxsize
+
+
+def start() -> None:
+    """Start the threads: kernels are about to be loaded, which name their functions."""
+    if AVAILABLE:
+        _pool.use(threads())
+    else:
+        numba.get_num_threads()
+
+
+def threads() -> int:
+    """Threads that share the blocks of a pass."""
+    if not AVAILABLE:
+        return numba.get_num_threads()
+    return most_threads() if _wanted is None else _wanted
+
+
+def set_threads(count: int) -> int:
+    """Use this many threads for the passes that follow; returns the number before."""
+    global _wanted
+    before = threads()
+    if not AVAILABLE:
+        if count != before:
+            numba.set_num_threads(count)
+    elif count != before or _pool.serving < count - 1:
+        _wanted = count
+        _pool.use(count)
+    return before
+
+
+def alone_for() -> float:
+    """Seconds for which passes are still done by the caller alone, since another job held a thread up."""
+    if not AVAILABLE:
+        return 0.0
+    until = _pool.place("alone_until", ctypes.c_int64).value
+    return max(0.0, 1e-9 * (until - time.clock_gettime_ns(time.CLOCK_MONOTONIC)))

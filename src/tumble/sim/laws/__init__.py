@@ -1,0 +1,124 @@
+"""Contact laws beyond Coulomb's friction with one coefficient, one a file. Rolling friction has rows of its own.
+
+A law changes the assembled problem, and may remember numbers of every contact from step to step (`base.ContactLaw`). To
+add one: its keys in `scene/materials.py`, its formulas in `kernels/laws.py`, the law here, and a line in LAWS.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...collide.contacts import Contacts
+from ...enums import Law
+from ...problem.cone_problem import ConeProblem
+from ...scene.materials import PairLaws
+from ...solve.base import Solution, Solver
+from .ageing import Ageing
+from .base import Column, Ended, FoundContacts, TouchArrays, fitting
+from .cohesion import Cohesion, cohesion_reach
+from .falling_friction import FallingFriction
+from .restitution import Restitution
+from .springs import Springs
+
+__all__ = ["ContactLaws", "cohesion_reach"]
+
+LAWS = (FallingFriction, Ageing, Restitution, Springs, Cohesion)
+"""In the order in which they change the problem. They change the guess the other way round."""
+
+
+class ContactLaws:
+    """The laws that a scene's materials have, with their scratch."""
+
+    def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
+        self._laws = [law(pairs, backend) for law in LAWS if pairs.active and law.acts(pairs)]
+        self._by_kind = {type(law): law for law in self._laws}
+        self._backend = backend
+        self.columns: tuple[Column, ...] = tuple(column for law in self._laws for column in law.remembers)
+        """What contacts remember"""
+        self.is_soft = any(law.soft for law in self._laws)
+        """Whether contacts yield"""
+        self.firm = np.full(pairs.cohesion.size, True)
+        """(pairs,) whose gap has no meaning of its own"""
+        for law in self._laws:
+            self.firm &= law.firm
+        self._found: FoundContacts | None = None
+        self._free = np.zeros((0, 0))
+
+    def soften(self, contacts: Contacts, h: float, compliance: np.ndarray) -> None:
+        """Compliance E of the contacts (2, cap) [1/kg]."""
+        for law in self._laws:
+            law.soften(contacts, h, compliance)
+
+    def change(
+        self,
+        contacts: Contacts,
+        problem: ConeProblem,
+        before: np.ndarray,
+        free: np.ndarray,
+        h: float,
+        remembered: dict[str, np.ndarray],
+    ) -> None:
+        """Friction and bias of the problem. before: relative velocities (3 or 6, cap) before the step; free: velocities
+        of the bodies after the kick of the forces (n, 6); remembered: the columns of these contacts, in their frames.
+        """
+        self._found = None
+        if self._laws and contacts.count:
+            self._free = fitting(self._free, *problem.bias.shape)
+            problem.operator.relative(free, self._free)
+            touch = TouchArrays(*(getattr(contacts, name) for name in TouchArrays._fields))
+            self._found = FoundContacts(
+                touch, contacts.count, contacts.friction, problem, h, before, self._free, free, remembered
+            )
+            for law in self._laws:
+                law.change(self._found)
+
+    def start(self, guess: np.ndarray) -> None:
+        """Change the impulses that the solver starts from."""
+        if self._found is not None:
+            for law in reversed(self._laws):
+                law.start(self._found, guess)
+
+    @property
+    def pull(self) -> np.ndarray | None:
+        """Impulses by which cohesion shifts the cones, or None."""
+        cohesion = self._of(Cohesion)
+        return None if cohesion is None else cohesion.pull
+
+    @property
+    def hit(self) -> np.ndarray | None:
+        """Contacts that bounce (count,), or None."""
+        restitution = self._of(Restitution)
+        return None if restitution is None else restitution.hit[: self._found.count]
+
+    def unshifted(self, solution: Solution) -> np.ndarray:
+        """Impulses of the contacts themselves: without what cohesion shifted."""
+        if self.pull is None:
+            return solution.impulse
+        return self._by_kind[Cohesion].unshifted(solution.impulse)
+
+    def _of(self, kind: type) -> Any:
+        """The law of this kind, or None where the scene or the step has none."""
+        return self._by_kind.get(kind) if self._found is not None else None
+
+    def rebounds(
+        self, problem: ConeProblem, solution: Solution, *, solver: Solver, law: Law | str
+    ) -> tuple[ConeProblem, Solution, np.ndarray]:
+        """The impulses of the contacts themselves (3 or 6, cap) [N s], with those of further rounds of hits, and the
+        problem and solution of the last one."""
+        restitution, impulse = self._of(Restitution), self.unshifted(solution)
+        if restitution is None or not self._backend.largest(self._found.count, impulse[0]) > 0.0:
+            return problem, solution, impulse
+        return restitution.rebounds(self._found, problem, solution, self.pull, solver=solver, law=law)
+
+    def end(self, impulse: np.ndarray, after: np.ndarray, velocity: np.ndarray, h: float) -> float:
+        """Write what contacts remember of this step into the columns given to `change`; returns the energy that they
+        store [J]. impulse, after: impulses and relative velocities of the contacts after the step; velocity: of the
+        bodies (n, 6)."""
+        if self._found is None:
+            return 0.0
+        shift = self._by_kind[Cohesion].shift if self.pull is not None else np.zeros(0)
+        ended = Ended(impulse, shift, after, velocity, h)
+        return sum((law.end(self._found, ended) for law in self._laws), 0.0)
