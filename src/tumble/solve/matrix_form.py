@@ -87,10 +87,7 @@ class MatrixForm:
     def __init__(self, problem: ConeProblem, *, matrix: bool = True) -> None:
         self.problem, self.count, self.dim = problem, problem.count, problem.dim
         n, dim = self.count, self.dim
-        weight = weigh(problem, 0, "unit_scale")[2]
-        scale = np.zeros((2, problem.bias.shape[1]))
-        work = np.zeros((2, problem.bias.shape[1]))
-        problem.backend.weigh(n, dim, problem.scratch["diagonal"], 2, scale, work[0], work[1])
+        _, scale, weight, _ = weigh(problem, 2)
         self.scale = np.repeat(scale[1, :n, None], dim, axis=1)
         self.scale[:, 0] = scale[0, :n]
         bias = self.scale * problem.bias[:dim, :n].T
