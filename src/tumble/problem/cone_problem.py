@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from .. import backends, checks
 from ..enums import BlockKind
 from ..errors import ProblemError, message
+from ..kernels.cones import is_interval
+from ..kernels.jit import interpreted
 from .operators import DelassusOperator, MatrixOperator
 
 __all__ = ["BlockGroup", "ConeProblem"]
@@ -100,6 +102,11 @@ class ConeProblem:
         return self.friction[0] if self.is_rolling else self.friction
 
     @property
+    def bounded(self) -> np.ndarray:
+        """(count,) Which blocks are bounded rows of joints: intervals, no cones"""
+        return bounded_rows(self.sliding_friction[: self.count])
+
+    @property
     def backend(self) -> ModuleType:
         """Where the operator's arrays live."""
         return self.operator.backend
@@ -146,6 +153,11 @@ class ConeProblem:
     def vector(self, name: str) -> np.ndarray:
         """A named buffer of the shape of the bias."""
         return self.buffer(name, *self.bias.shape)
+
+
+def bounded_rows(friction: np.ndarray) -> np.ndarray:
+    """Which of these mu say that the block is a bounded row."""
+    return interpreted(is_interval)(friction)
 
 
 def component_first(rows: np.ndarray, dim: int) -> np.ndarray:
