@@ -179,6 +179,8 @@ class Status(StrEnum):
     LIMITED_BY_ROUNDING = "limited_by_rounding"
     """As good as the method gets in double precision, which is short of the tolerance"""
     DIVERGED = "diverged"
+    OUT_OF_REACH = "out_of_reach"
+    """No solution, or none that does not move everything absurdly fast"""
     JOINTS_OPEN = "joints_open"
     """Of a step: contacts and rows were solved, but joints stay open at its end"""
 
@@ -193,6 +195,8 @@ class Status(StrEnum):
             Status.LIMITED_BY_ROUNDING: "the method cannot do better in double precision; loosen the tolerance, or "
             "polish with SolverAPGD",
             Status.DIVERGED: "the iterates are not finite; check masses and sizes, or lower the solver's omega",
+            Status.OUT_OF_REACH: "joints, static bodies or prescribed motion hold overlapping bodies in each other; "
+            "the overlaps are left; start the bodies apart",
             Status.JOINTS_OPEN: "joints contradict each other, their motors or contacts, or dt is far too long "
             "for their motion; `joint_drift` says by how much",
         }[self]

@@ -299,6 +299,13 @@ def recalled_numbers(rng, n):
     return (found, old, spare(2, n)), {2: wanted}
 
 
+@twin("placed")
+def placed(rng, n):
+    case, place = Case(rng, n), rng.permutation(BODIES).astype(np.int32)
+    a, b = case.touch.body_a, case.touch.body_b
+    return (place, a, b), {1: place[a[:n]], 2: place[b[:n]]}
+
+
 @twin("held_bias")
 def held_bias(rng, n):
     case = Case(rng, n)

@@ -4,6 +4,7 @@ import numpy as np
 
 import tumble as tb
 from tumble.backends import cpu
+from tumble.backends.base import pools_of
 from tumble.kernels.jit import most_threads
 from tumble.scene import rotation
 
@@ -68,7 +69,7 @@ def gaps(a, b, pose_a, pose_b):
         model.shape_parameters,
         model.shape_geometry,
         *rows,
-        model.geometry,
+        pools_of(model.geometry).hulls,
         np.zeros((most_threads(), cpu.SCRATCH)),
         out,
     )

@@ -170,13 +170,18 @@ def test_joints_are_plotted(tmp_path):
     scene = tb.SceneBuilder()
     arm = scene.add_body(tb.Box((0.5, 0.05, 0.05)), mass=1.0, position=(0.25, 0, 1.0), name="arm")
     scene.add_joint("revolute", None, arm, anchor=(0, 0, 1.0), axis=(0, 1, 0), name="hinge")
+    scene.add_body(tb.Sphere(0.02), mass=0.1, position=(0.5, 0, 1.0), name="tip", mask=0)
+    scene.add_joint("fixed", "arm", "tip", anchor=(0.5, 0, 1.0), name="weld")  # has no coordinate
     sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3), threads=1)
     sim.run(until=0.1, save=tb.Save(path=tmp_path / "a.h5", every=5))
     with tb.Trajectory(tmp_path / "a.h5") as trajectory:
-        line = trajectory.plot("joints").figure.axes[0].get_lines()[0]
-        assert np.array_equal(line.get_ydata(), trajectory.joints("joint_value")[:, 0])
+        lines = trajectory.plot("joints").figure.axes[0].get_lines()
+        assert [line.get_label() for line in lines] == ["hinge"]
+        assert np.array_equal(lines[0].get_ydata(), trajectory.joints("joint_value")[:, 0])
+        assert np.isnan(trajectory.joints("joint_value")[:, 1]).all()
         ends = snapshot(trajectory, -1).joints
-        assert ends == pytest.approx(np.tile([0, 0, 1.0], (1, 2, 1)), abs=1e-9)
+        assert ends[0] == pytest.approx(np.tile([0, 0, 1.0], (2, 1)), abs=1e-9)
+        assert ends[1, 0] == pytest.approx(ends[1, 1], abs=1e-9)
         with pytest.raises(OptionsError, match="Did you mean 'hinge'"):
             trajectory.plot("torques", joint="hing")
 

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -302,3 +303,30 @@ def test_the_command_says_where_and_ends_with_an_interrupt(run, capsys):
     assert child.returncode == 130 and errors.count("\n") == 1, errors
     assert main(["view", "nothing.h5"]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+def test_a_run_is_watched_and_then_played_at_the_same_address(tmp_path):
+    (tmp_path / "scene.toml").write_text(
+        "[[body]]\nkind = 'static'\nshape = {type = 'half_space'}\n"
+        "[[body]]\nshape = {type = 'sphere', radius = 0.1}\nmass = 1\nposition = [0, 0, 0.5]\n"
+        "[step]\ndt = 2e-3\n[run]\nuntil = 0.1\n"
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tumble", "run", "scene.toml", "--view", "--port", str(port), "--quiet"]
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=answer_signals,
+    )
+    assert child.stdout.readline() == child.stdout.readline() == f"open http://127.0.0.1:{port}\n"
+    assert status(f"http://127.0.0.1:{port}") == 200
+    os.kill(child.pid, signal.SIGINT)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 130 and errors.splitlines()[-1] == "tumble: interrupted, the page is closed", errors
+    with tb.Trajectory(tmp_path / "scene.h5") as trajectory:
+        assert trajectory.finished and trajectory.times[-1] == pytest.approx(0.1)

@@ -87,12 +87,15 @@ def test_a_thread_that_sleeps_is_woken(two_threads):
 
 def test_a_thread_held_up_within_a_block_leaves_passes_to_the_caller_for_a_while(two_threads):
     calm()
-    for _ in range(100):
-        who = run(blocks=2, turns=1000, weight=10000)[1]
-        if len(who) > 1:
+    for _ in range(200):
+        run(turns=20000, weight=1000)
+        if pool.alone_for() > 0.0:
             break
-    assert pool.alone_for() > 0.0
-    assert all(run(turns=10)[1] == {0} for _ in range(20))
+    else:
+        raise AssertionError("nobody noticed")
+    while pool.alone_for() > 0.0:
+        who = run(turns=10)[1]
+        assert who == {0} or pool.alone_for() == 0.0
     calm()
     seen = set()
     for _ in range(200):
@@ -139,7 +142,7 @@ jit.set_threads(3)
 for _ in range(100):
     run(turns=10)
 """
-    for _ in range(5):
+    for _ in range(2):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
 

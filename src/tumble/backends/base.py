@@ -569,6 +569,7 @@ class ShapeArrays(NamedTuple):
     smallest: np.ndarray  # (m,) smallest half-extent
     position: np.ndarray  # (m, 3) world
     matrix: np.ndarray  # (m, 9) world
+    rank: np.ndarray  # (m,) int32: of the body by uid
 
 
 class LocalArrays(NamedTuple):

@@ -44,6 +44,7 @@ class PairSearch:
             model.shape_smallest,
             np.zeros((m, 3)),
             np.zeros((m, 9)),
+            model.shape_rank,
         )
         self.box = np.zeros((m, 6))
         self._local = LocalArrays(model.shape_position, model.shape_orientation)
@@ -61,6 +62,10 @@ class PairSearch:
             np.zeros(backend.FEW * backend.LEVELS, np.int32),
             np.zeros(backend.LEVELS, np.int64),
         )
+        self._few = None
+        if m <= backend.FEW:  # no grid: all are compared with all
+            self._few = (0, m, 0)
+            self._grid.single[:m] = np.arange(m)
         self._planes = np.flatnonzero(model.shape_kind == ShapeKind.HALF_SPACE).astype(np.int32)
         self.blocks = blocks(m, backend.PAIR_BLOCK)
         self._reserve(4 * backend.PAIR_BLOCK)
@@ -102,10 +107,11 @@ class PairSearch:
     def find(self, free: np.ndarray, h: float, margin: float) -> int:
         """Fill `pairs`; returns their number."""
         m, b = self._model, self._backend
-        grid = self._grid
-        phase = b.choose_phase(m.shape_kind, self.box, grid.level, self._histogram)
-        b.cell_keys(m.shape_kind, self.box, phase, grid.level, grid.key)
-        used = phase, *b.build_grid(grid)
+        grid, used = self._grid, self._few
+        if used is None:
+            phase = b.choose_phase(m.shape_kind, self.box, grid.level, self._histogram)
+            b.cell_keys(m.shape_kind, self.box, phase, grid.level, grid.key)
+            used = phase, *b.build_grid(grid)
         planes = PlaneArrays(self._planes, self.shapes.position, self.shapes.matrix, free)
         while True:
             b.find_pairs(self._boxed, self._filters, planes, grid, used, h, 0.5 * max(0.0, margin), self.pairs)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..backends.base import ArrangedArrays, SortedArrays
+
 __all__ = ["Contacts"]
 
 
 class Contacts:
     """Buffers with room to grow; the first `count` columns are in use.
 
-    The normal points from body a to body b, a < b. A contact's key is (uid a, uid b, feature).
+    The normal points from body a to body b, uid a < uid b. A contact's key is (uid a, uid b, feature).
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,12 @@ class Contacts:
         self.gap = np.zeros(capacity)
         self.normal = np.zeros((3, capacity))
         self.point = np.zeros((3, capacity))
+        self.first = np.zeros(capacity, np.int32)
+        """Scratch of sorting"""
+        self.sorted = SortedArrays(self.order, self.body_b, self.feature)
+        self.arranged = ArrangedArrays(
+            self.body_a, self.friction, self.pair, self.size, self.normal, self.point, self.gap
+        )
 
     def reserve(self, count: int) -> None:
         """Make room for so many contacts; what was there is dropped."""

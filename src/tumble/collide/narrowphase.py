@@ -6,8 +6,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ArrangedArrays, BodyArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays, pools_of
+from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind
+from ..kernels.contact_rows import placed
 from ..kernels.distance import is_ball_pair
 from ..kernels.jit import interpreted, most_threads
 from ..scene.model import Model
@@ -54,11 +55,13 @@ class ContactSearch:
         self._blocks = blocks
         self._has_balls, self._has_convex, self._has_surfaces = _families(model)
         self._pools = pools_of(model.geometry)
-        self._located = LocatedArrays(model.shape_body, model.shape_local)
+        self._located = LocatedArrays(model.shape_rank, model.shape_local)
         self._start = np.zeros(model.body_count + 1, np.int64)
         self._cursor = np.zeros(model.body_count, np.int64)
-        self._sides = SideArrays(model.shape_body, model.shape_material, model.shape_smallest, model.friction)
-        self._first = np.zeros(0, np.int32)
+        self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
+        self._by_rank = np.argsort(model.body_uid).astype(np.int32)
+        in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
+        self._place = None if in_order else backend.over_contacts(placed)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
@@ -91,13 +94,12 @@ class ContactSearch:
                 break
             self._reserve(most + most // 4 + b.MOST)
         contacts.reserve(int(total))
-        if len(self._first) < contacts.capacity:
-            self._first = np.zeros(contacts.capacity, np.int32)
-        c = contacts
-        found = SortedArrays(c.order, c.body_b, c.feature)
-        c.count = int(b.sort_contacts(raw, self._located, self._start, self._cursor, self._first, found))
-        out = ArrangedArrays(c.body_a, c.friction, c.pair, c.size, c.normal, c.point, c.gap)
-        b.arrange_contacts(c.count, c.order, raw, self._sides, out)
+        contacts.count = int(total)
+        if total > 0:
+            b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
+            b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
+        if self._place is not None:  # so far bodies were numbered by uid
+            self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 
     @property
     def nbytes(self) -> int:

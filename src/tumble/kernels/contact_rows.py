@@ -93,6 +93,12 @@ def diagonal_block(c, a, b, frame, arms, inverse_mass, inverse_inertia, diagonal
 
 
 @formula
+def placed(c, place, body_a, body_b):
+    """The two bodies of a contact by their places in the arrays, not by their ranks."""
+    body_a[c], body_b[c] = place[body_a[c]], place[body_b[c]]
+
+
+@formula
 def held_bias(c, gap, free, h, bias):
     """Contacts that hold in velocity: an open gap may close, an overlap asks for nothing."""
     bias[0, c] = max(gap[c], 0.0) / h + free[0, c]

@@ -11,7 +11,7 @@ import math
 from .convex import nearest_face, support, triangle_corner, triangle_normal
 from .cover import COVER_SIZE, COVERED, MOST, cover, is_kept, put_point
 from .gjk import SIMPLEX
-from .jit import formula
+from .jit import formula, merged_formula
 from .kinds import BOX, CAPSULE, CONE, CYLINDER, HALF_SPACE, HULL, SPHERE, TRIANGLE
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 
@@ -357,7 +357,7 @@ def manifold(pair, hulls, loops, scratch, touch, size, pose, out, row):
     return kept
 
 
-@formula
+@merged_formula
 def _face_to_face(pair, hulls, loops, scratch, frame):
     """The faces or edges that look at each other, cut with one another; returns how many points were found."""
     n, u, w = frame
@@ -383,7 +383,7 @@ def _face_to_face(pair, hulls, loops, scratch, frame):
     return _faces(scratch, _FACE_B, count_b, _FACE_A, count_a, True, ra, rb)
 
 
-@formula
+@merged_formula
 def _within(scratch, found, reach):
     """Keep the rows with a gap up to `reach`: their number, and the least gap."""
     kept = 0
@@ -398,7 +398,7 @@ def _within(scratch, found, reach):
     return kept, deepest
 
 
-@formula
+@merged_formula
 def _write_found(scratch, count, frame, pose, out, row):
     """The rows found, from coordinates along the frame (n, u, w) of A to the world."""
     n, u, w = frame

@@ -54,14 +54,14 @@ def step_back(out, row, count, t, v, back):
             out[k, 3 + c] -= t * back[c]
 
 
-@formula
+@merged_formula
 def near_gap(shapes, i, j, margin):
     """Size of the smaller shape, and the gap up to which two shapes at rest are a contact."""
     size = min(shapes.smallest[i], shapes.smallest[j])
     return size, 0.05 * size if margin < 0.0 else margin
 
 
-@formula
+@merged_formula
 def moving(i, shapes, bodies, hull, place):
     """Shape i as a pair sees it, with the velocity of the point `place`."""
     b = shapes.body[i]
@@ -73,7 +73,7 @@ def moving(i, shapes, bodies, hull, place):
     )
 
 
-@formula
+@merged_formula
 def seen_from(a, b):
     """Two shapes as a pair in the frame of the first, and the velocity of the second in it."""
     ma = a.pose.matrix
@@ -81,7 +81,7 @@ def seen_from(a, b):
     return Pair(a.convex, b.convex, turn, shift), mat_t_vec(ma, sub(b.velocity, a.velocity))
 
 
-@formula
+@merged_formula
 def to_present(a, b, t, out, row, count):
     """Take `count` contacts of the time t back to the present."""
     if t > 0.0:
@@ -154,9 +154,9 @@ def ball_pair(i, j, shapes, bodies, h, margin, out, row, scratch):
 
 
 @merged_formula
-def ordered(i, j, kind, body):
-    """The two shapes of a pair in the order of their kinds, then of their bodies."""
-    if kind[j] < kind[i] or (kind[j] == kind[i] and body[j] < body[i]):
+def ordered(i, j, kind, rank):
+    """The two shapes of a pair in the order of their kinds, then of their bodies' uid."""
+    if kind[j] < kind[i] or (kind[j] == kind[i] and rank[j] < rank[i]):
         return j, i
     return i, j
 

@@ -41,12 +41,13 @@ ALONE = 20_000_000
 """How long passes are then done by the caller alone [ns]; doubled while it goes on, up to `ALONE_MOST`."""
 ALONE_MOST = 1_000_000_000
 
-# What all threads see. gate: number of the pass, whether it is open, how many are inside.
+# What all threads see. gate: number of the pass, whether it is open, how many are inside; asleep: 1 for each thread
+# that sleeps, 64 bytes apart.
 _CODE = """
 @gate = global i64 0, align 128
 @task = global ptr null, align 128
 @data = global ptr null
-@sleeping = global i32 0, align 128
+@asleep = global [65536 x i32] zeroinitializer, align 128
 @busy = global i32 0, align 128
 @stopped = global i32 0
 @threads = global i64 1
@@ -117,14 +118,27 @@ open:
   %high = shl i64 %next, 32
   %opened = or i64 %high, 2147483648
   store atomic i64 %opened, ptr @gate seq_cst, align 8
-  %asleep = load atomic i32, ptr @sleeping seq_cst, align 4
-  %some = icmp sgt i32 %asleep, 0
-  br i1 %some, label %wake, label %work
+  ; wake as many as there are blocks for
+  %few = icmp slt i64 %blocks, %use
+  %needed = select i1 %few, i64 %blocks, i64 %use
+  br label %wake
 wake:
-  %others = sub i64 %use, 1
-  %gen = getelementptr i8, ptr @gate, i64 4
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %gen, i64 129, i64 %others, i64 0, i64 0, i64 0)
-  br label %work
+  %thread = phi i64 [ 1, %open ], [ %following, %woken ]
+  %more_threads = icmp slt i64 %thread, %needed
+  br i1 %more_threads, label %see, label %work
+see:
+  %place = shl i64 %thread, 4
+  %slot = getelementptr i32, ptr @asleep, i64 %place
+  %sleeps = load atomic i32, ptr %slot seq_cst, align 4
+  %lies = icmp ne i32 %sleeps, 0
+  br i1 %lies, label %call, label %woken
+call:
+  store atomic i32 0, ptr %slot seq_cst, align 4
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %slot, i64 129, i64 1, i64 0, i64 0, i64 0)
+  br label %woken
+woken:
+  %following = add i64 %thread, 1
+  br label %wake
 work:
   %begin = call i64 @now()
   call void %task(ptr %data)
@@ -186,6 +200,8 @@ entry:
   %number = load i32, ptr @key
   %mark = inttoptr i64 %index to ptr
   %set = call i32 @pthread_setspecific(i32 %number, ptr %mark)
+  %place = shl i64 %index, 4
+  %slot = getelementptr i32, ptr @asleep, i64 %place
   %first = load atomic i64, ptr @gate acquire, align 8
   %start = lshr i64 %first, 32
   br label %watch
@@ -201,10 +217,8 @@ spin:
 check:
   %bit = and i64 %state, 2147483648
   %is_open = icmp ne i64 %bit, 0
-  %inside = and i64 %state, 2147483647
   %use = load i64, ptr @threads
-  %with_caller = add i64 %inside, 1
-  %room = icmp slt i64 %with_caller, %use
+  %room = icmp slt i64 %index, %use
   %may = and i1 %is_open, %room
   br i1 %may, label %enter, label %missed
 missed:
@@ -234,11 +248,17 @@ sleep:
   %over = icmp ne i32 %end, 0
   br i1 %over, label %leave, label %lie
 lie:
-  %more = atomicrmw add ptr @sleeping, i32 1 seq_cst
-  %gen = getelementptr i8, ptr @gate, i64 4
-  %expected = and i64 %seen, 4294967295
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %gen, i64 128, i64 %expected, i64 0, i64 0, i64 0)
-  %less = atomicrmw sub ptr @sleeping, i32 1 seq_cst
+  ; who opens a pass later sees that this one sleeps, who opened one earlier is seen here
+  store atomic i32 1, ptr %slot seq_cst, align 4
+  %now = load atomic i64, ptr @gate seq_cst, align 8
+  %latest = lshr i64 %now, 32
+  %same = icmp eq i64 %latest, %seen
+  br i1 %same, label %rest, label %rise
+rest:
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %slot, i64 128, i64 1, i64 0, i64 0, i64 0)
+  br label %rise
+rise:
+  store atomic i32 0, ptr %slot seq_cst, align 4
   br label %slept
 slept:
   br label %watch
@@ -246,15 +266,27 @@ leave:
   ret void
 }
 
-define void @stop() {
+define void @stop(i64 %serving) {
+entry:
   store atomic i32 1, ptr @stopped seq_cst, align 4
   %before = load atomic i64, ptr @gate monotonic, align 8
   %number = lshr i64 %before, 32
   %next = add i64 %number, 1
   %high = shl i64 %next, 32
   store atomic i64 %high, ptr @gate seq_cst, align 8
-  %gen = getelementptr i8, ptr @gate, i64 4
-  %woken = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %gen, i64 129, i64 1000000, i64 0, i64 0, i64 0)
+  br label %each
+each:
+  %thread = phi i64 [ 1, %entry ], [ %following, %wake ]
+  %more = icmp sle i64 %thread, %serving
+  br i1 %more, label %wake, label %done
+wake:
+  %place = shl i64 %thread, 4
+  %slot = getelementptr i32, ptr @asleep, i64 %place
+  store atomic i32 0, ptr %slot seq_cst, align 4
+  %called = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %slot, i64 129, i64 1, i64 0, i64 0, i64 0)
+  %following = add i64 %thread, 1
+  br label %each
+done:
   ret void
 }
 """
@@ -293,7 +325,7 @@ class _Pool:
         for name in ("tumble_pool_run", "tumble_member"):
             llvm.add_symbol(name, self.engine.get_function_address(name))
         self._serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("serve"))
-        self._stop = ctypes.CFUNCTYPE(None)(self.engine.get_function_address("stop"))
+        self._stop = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("stop"))
         self._threads = self.place("threads", ctypes.c_int64)
         ctypes.CFUNCTYPE(None)(self.engine.get_function_address("prepare"))()
         os.register_at_fork(after_in_child=self._forked)
@@ -314,12 +346,12 @@ class _Pool:
         """Let the threads end, before the interpreter takes away what they stand on."""
         self._threads.value = 1
         if self.serving:
-            self._stop()
+            self._stop(self.serving)
 
     def _forked(self) -> None:
         """A forked child has the caller's thread alone."""
-        for name, kind in (("gate", ctypes.c_int64), ("sleeping", ctypes.c_int32), ("busy", ctypes.c_int32)):
-            self.place(name, kind).value = 0
+        for name, kind in (("gate", ctypes.c_int64), ("busy", ctypes.c_int32), ("asleep", ctypes.c_int32 * 65536)):
+            ctypes.memset(self.engine.get_global_value_address(name), 0, ctypes.sizeof(kind))
         self.serving, self._threads.value = 0, 1
 
 

@@ -17,7 +17,7 @@ from .descent import (
     turned_box,
     widened,
 )
-from .jit import formula
+from .jit import formula, merged_formula
 from .kinds import MESH, SPHERE, TRIANGLE
 from .linalg import add, axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from .manifold import COVER_AT, FOUND
@@ -38,7 +38,7 @@ from .triangle_contacts import Encounter, triangle_contacts
 __all__ = ["mesh_on_plane", "surface_pair"]
 
 
-@formula
+@merged_formula
 def _surface(j, shapes):
     """Shape j, a mesh or height field."""
     return Surface(np.int64(shapes.kind[j]), row4(shapes.parameters, j), np.int64(shapes.geometry[j]))
@@ -103,7 +103,7 @@ def _mesh_on_surface(one, two, surface, limits, pools, found, work):
     return found
 
 
-@formula
+@merged_formula
 def _surface_box_in(two, surface, pools, pose):
     """Box of a surface in the frame of a pose."""
     low, high = local_box(surface, pools.trees, pools.fields.shape)
@@ -133,7 +133,7 @@ def _convex_on_surface(one, triangle, two, surface, limits, pools, found, work):
     return _on_field(met, low, high, pools, found, work)
 
 
-@formula
+@merged_formula
 def _on_mesh(met, low, high, pools, found, work):
     """Contacts with the triangles of a mesh that meet a box."""
     scratch, _ = work
@@ -159,7 +159,7 @@ def _on_mesh(met, low, high, pools, found, work):
     return found
 
 
-@formula
+@merged_formula
 def _on_field(met, low, high, pools, found, work):
     """Contacts with the triangles of a height field that meet a box."""
     scratch, _ = work
@@ -180,7 +180,7 @@ def _on_field(met, low, high, pools, found, work):
     return found
 
 
-@formula
+@merged_formula
 def _append(met, piece, number, pools, found, work):
     """Contacts with the triangle in hand, appended to the rows; number: what their names are told apart by."""
     scratch, rows = work

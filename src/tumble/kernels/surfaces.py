@@ -126,7 +126,7 @@ def highest_part(scratch, at, m):
 
 
 @formula
-def normal_is_real(surface, piece, m, pools, scratch, at):
+def normal_is_real(surface, piece, m, meshes, rings, fields, scratch, at):
     """Whether the surface near the triangle lies nowhere higher along m than the part of the triangle m belongs to.
 
     Returns (real, is it the face).
@@ -136,16 +136,15 @@ def normal_is_real(surface, piece, m, pools, scratch, at):
         return True, True
     here = triangle_corner(scratch, at, k)
     if surface.kind == MESH:
-        point, rings = pools.meshes.point, pools.rings
+        point = meshes.point
         if corners == 2:
             i = rings.opposite[piece.triangle, k]
             return i < 0 or not _rises(m, here, mesh_corner(point, i)), False
-        i = pools.meshes.triangle[piece.triangle, k]
+        i = meshes.triangle[piece.triangle, k]
         for t in range(rings.start[i], rings.start[i + 1]):
             if _rises(m, here, mesh_corner(point, rings.point[t])):
                 return False, False
         return True, False
-    fields = pools.fields
     i, j, upper = piece.cell
     rows, columns = fields.shape[surface.entry, 0], fields.shape[surface.entry, 1]
     if corners == 2:

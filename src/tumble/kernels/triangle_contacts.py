@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .convex import Convex, Pair, Pose, separation, shifted, triangle_corner, triangle_normal
-from .jit import formula
+from .jit import merged_formula
 from .kinds import MESH, TRIANGLE
 from .linalg import axpy, dot, mat_t_vec, mat_vec, sub
 from .manifold import STEEP, manifold
@@ -41,13 +41,14 @@ class Encounter(NamedTuple):
     limits: Limits
 
 
-@formula
+@merged_formula
 def triangle_contacts(met, piece, pools, scratch, out, row):
     """Contacts with the triangle in hand; returns their number.
 
     A closed surface is met from outside only, an open one from both sides.
     """
-    side = _side(met, scratch)
+    normal = triangle_normal(scratch, TRIANGLE_B)
+    side = _side(met, normal, scratch)
     if side == 0.0:
         return 0
     b = Convex(np.int64(TRIANGLE), (float(TRIANGLE_B), side, 0.0, 0.0), np.int64(0))
@@ -56,7 +57,6 @@ def triangle_contacts(met, piece, pools, scratch, out, row):
     if not yes:
         return 0
     pair = shifted(pair, axpy(t, met.local, met.shift))
-    normal = triangle_normal(scratch, TRIANGLE_B)
     normal = (side * normal[0], side * normal[1], side * normal[2])
     inside = t == 0.0 and touch.gap + met.convex.s[3] <= TOUCHES * met.limits.size
     counts, by_face, over = _verdict(met, piece, pools, scratch, normal, touch.normal, inside)
@@ -77,20 +77,20 @@ def triangle_contacts(met, piece, pools, scratch, out, row):
     return count
 
 
-@formula
-def _side(met, scratch):
+@merged_formula
+def _side(met, normal, scratch):
     """The side of the triangle that the shape meets: +1 the front, -1 the back; 0 if it lies behind a closed surface.
 
     A triangle may lie a little behind the other mesh's, a solid may not.
     """
-    above = dot(triangle_normal(scratch, TRIANGLE_B), sub(met.middle, triangle_corner(scratch, TRIANGLE_B, 0)))
+    above = dot(normal, sub(met.middle, triangle_corner(scratch, TRIANGLE_B, 0)))
     two_sided = met.surface.kind == MESH and met.surface.s[0] > 0.0
     if above < (0.0 if met.triangle < 0 else -0.5 * met.limits.size) and not two_sided:
         return 0.0
     return -1.0 if above < 0.0 and two_sided else 1.0
 
 
-@formula
+@merged_formula
 def _verdict(met, piece, pools, scratch, normal, n, inside):
     """Whether the contact along n belongs to this triangle, whether the face's own normal takes the place of n, and
     whether then only points over the triangle count.
@@ -98,12 +98,14 @@ def _verdict(met, piece, pools, scratch, normal, n, inside):
     The face's own normal is exact, and the way out where the shape is deeper than the triangle is large. In the latter
     case the shape's lowest point may lie elsewhere. inside: the core touches the triangle.
     """
+    meshes, rings, fields = pools.meshes, pools.rings, pools.fields
     m = mat_t_vec(met.turn, (-n[0], -n[1], -n[2]))  # away from the surface, in its frame
-    real, face = normal_is_real(met.surface, piece, m, pools, scratch, TRIANGLE_B)
+    real, face = normal_is_real(met.surface, piece, m, meshes, rings, fields, scratch, TRIANGLE_B)
     if real and met.triangle >= 0:  # a triangle of a moving mesh has inner edges, too
         none = np.int64(0)
         mesh = Surface(np.int64(MESH), met.convex.s, none)
-        real, _ = normal_is_real(mesh, Piece(met.triangle, (none, none, none)), n, pools, scratch, TRIANGLE_A)
+        own = Piece(met.triangle, (none, none, none))
+        real, _ = normal_is_real(mesh, own, n, meshes, rings, fields, scratch, TRIANGLE_A)
     if face and dot(m, normal) < 0.0:
         real, face = False, False
     flipped = False
@@ -117,7 +119,7 @@ def _verdict(met, piece, pools, scratch, normal, n, inside):
     return True, face or not real or flipped, not real or flipped
 
 
-@formula
+@merged_formula
 def _of_face(pair, touch, normal, points, scratch):
     """The touch with the normal of the triangle's face."""
     n = mat_vec(pair.turn, (-normal[0], -normal[1], -normal[2]))

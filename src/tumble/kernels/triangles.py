@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 
-from .convex import separation, triangle_corner, triangle_normal
+import numpy as np
+
+from .convex import Convex, Pair, separation, triangle_corner, triangle_normal
 from .jit import formula
+from .kinds import TRIANGLE
 from .linalg import cross, dot, mat_vec, norm, sub
 
 PREFERENCE = 1e-7
@@ -35,6 +38,8 @@ def _edge(scratch, at, k):
 def _try(axis, fronts, best, best_n, pair, points, scratch, slack):
     """Take the axis, either way round, if it leads from front to front and separates better."""
     front_a, front_b = fronts
+    kind, none = np.int64(TRIANGLE), np.int64(0)  # written out, so that the compiler knows the kinds
+    pair = Pair(Convex(kind, pair.a.s, none), Convex(kind, pair.b.s, none), pair.turn, pair.shift)
     length = norm(axis)
     for k in range(2):
         s = (1.0 if k == 0 else -1.0) / length

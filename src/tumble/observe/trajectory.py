@@ -265,7 +265,9 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
             known = JOINT_FIELDS if self.model.joint_names else ()
             raise FileError(message(str(self.path), "must hold what is asked for", repr(name), nearest(name, known)))
         with self.reading():
-            return _finite(name, self._file[f"frames/{name}"][: self.frames])
+            values = self._file[f"frames/{name}"][: self.frames].astype(np.float64)
+            _expect(not np.isinf(values).any(), f"{name} without infinite numbers")
+            return values  # NaN where a joint has no coordinate of its own
 
     @property
     def reports(self) -> dict[str, np.ndarray]:

@@ -35,6 +35,8 @@ SHARE = 1e-4
 """And within this part of the smaller shape at most."""
 GENTLE = 0.2
 """Part of an overlap beyond the band that a step takes back."""
+IMMOVABLE = 1e-9
+"""Contacts of jointed bodies that give way this much less than the bodies alone would do not give way at all."""
 SMALL_MOTION = 1e-6
 """In a step contacts that move by less than this part of the smallest shape count as moving so far (without gravity
 there is no other measure)."""
@@ -238,14 +240,14 @@ class Rows:
 
     def _articulated(self, contacts: ContactTable, arrays: ContactArrays, h: float) -> ConeProblem:
         """The problem of contacts and bounded rows on jointed bodies."""
-        operator, count = self._joint_operator(contacts, arrays)
+        operator, count = self._joint_operator(contacts, arrays, h)
         self._set_blocks(contacts, self._friction, count)
         group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
         return self._problem(group, operator, h)
 
     def _rolling(self, contacts: ContactTable, arrays: ContactArrays, free: np.ndarray | None, h: float) -> ConeProblem:
         """The problem with six rows a contact. free: velocities, None where the bias of the contacts stays."""
-        articulated, count = self._joint_operator(contacts, arrays)
+        articulated, count = self._joint_operator(contacts, arrays, h)
         whole = RollingArrays(articulated.arrays, self._frame, self._entry_torque)
         operator = RollingOperator(whole, self._backend, articulated)
         n = contacts.count
@@ -258,7 +260,9 @@ class Rows:
         group = BlockGroup(BlockKind.ROLLING, 6, count, self._friction)
         return self._problem(group, operator, h)
 
-    def _joint_operator(self, contacts: ContactTable, arrays: ContactArrays) -> tuple[ArticulatedOperator, int]:
+    def _joint_operator(
+        self, contacts: ContactTable, arrays: ContactArrays, h: float
+    ) -> tuple[ArticulatedOperator, int]:
         """N of contacts and bounded rows, and the number of both."""
         joints, b, n = self._joints, self._backend, contacts.count
         self._arrays = arrays
@@ -270,8 +274,10 @@ class Rows:
         if joints is None:
             whole = without_joints(arrays)
         else:
-            whole = joints.arrays(arrays)
+            whole, alone = joints.arrays(arrays), diagonal[0, :n].copy()
             joints.diagonal(whole, diagonal)
+            rigid = diagonal[0, :n] <= IMMOVABLE * alone  # joints hold both sides: impulses would be of rounding alone
+            self._bias[0, :n] = np.where(rigid, np.maximum(self._bias[0, :n], self._gravity * h), self._bias[0, :n])
         if self._soft:
             diagonal[0, :n] += self._compliance[0, :n]
             diagonal[1:3, :n] += self._compliance[1, :n]

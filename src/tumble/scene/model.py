@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -198,6 +199,16 @@ class Model(ShownModel, BodyNames):
     def __reduce__(self) -> tuple:
         """For pickle and deepcopy, which cannot take the read-only table of motions."""
         return _model, ({f.name: getattr(self, f.name) for f in fields(self)} | {"motions": dict(self.motions)},)
+
+    @cached_property
+    def shape_rank(self) -> np.ndarray:
+        """(m,) int32: place of each shape's body among all bodies in the order of their uid, whatever their places in
+        the arrays."""
+        rank = np.empty(self.body_count, np.int32)
+        rank[np.argsort(self.body_uid)] = np.arange(self.body_count)
+        out = rank[self.shape_body]
+        out.setflags(write=False)
+        return out
 
     @property
     def body_count(self) -> int:

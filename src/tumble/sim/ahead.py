@@ -67,6 +67,8 @@ def _step_small_scene(solver: str, backend: str | ModuleType = "cpu") -> None:
     scene = SceneBuilder()
     scene.add_static(HalfSpace())
     scene.add_kinematic(Sphere(1.0), position=(0.0, 0.0, 3.0))
+    for k in range(8):  # with so many shapes pairs are found by the grid
+        scene.add_static(Sphere(1.0), position=(4.0 + 3.0 * k, 0.0, 3.0))
     scene.add_body(Sphere(1.0), mass=1.0, position=(0.0, 0.0, 1.0), locked=("y",))
     options = StepOptions(dt=1e-3)
     Simulation(scene.build(), options=options, solver=make_solver(solver), threads=1, backend=backend).step()

@@ -36,4 +36,6 @@ def _touching(memory: ContactMemory) -> np.ndarray:
 
 def _bodies(model: Model, pairs: np.ndarray) -> np.ndarray:
     uid = np.stack([pairs >> 32, pairs & 0xFFFFFFFF], axis=1)
-    return np.searchsorted(model.body_uid, uid)
+    order = np.argsort(model.body_uid)
+    places = np.sort(order[np.searchsorted(model.body_uid, uid, sorter=order)], axis=1)
+    return places[np.lexsort((places[:, 1], places[:, 0]))]

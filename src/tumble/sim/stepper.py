@@ -11,13 +11,13 @@ tries again, and `Simulation`, which undoes a step that blew up, put back states
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
 from ..collide.contacts import Contacts
-from ..enums import Integrator
+from ..enums import Integrator, Status
 from ..options import StepOptions
 from ..problem.cone_problem import ConeProblem
 from ..scene.model import State
@@ -28,6 +28,7 @@ from .mechanism import Reaction, hold_joints, react
 from .moreau import correct_positions, enter_middle, hold_in_velocity
 from .prediction import at_start, drop_normal_surface, predict, prescribe_motion
 from .report import Solved, StepReport, step_report
+from .stuck import leave_overlaps, limit_impulses
 from .workspace import Workspace
 
 __all__ = ["StepResult", "step"]
@@ -209,7 +210,7 @@ def _solve(task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> Sol
 def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> tuple[ConeProblem, Solution]:
     """Solve, and again with more rows while a joint passes a limit that was thought far; the last problem with it."""
     problem, guess, law, contacts = task.problem, task.guess, scheme.options.law, work.contacts
-    solution = solver.solve(problem, law=law, guess=guess)
+    solution = _in_reach(solver.solve(problem, law=law, guess=guess), task, solver, scheme, work)
     for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
         work.set_velocity(problem.operator.velocity(work.laws.unshifted(solution)))
         if not work.joints.catch_limits(work.velocity, scheme.h):
@@ -219,6 +220,19 @@ def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Works
         guess[:, contacts.count : problem.count] = 0.0
         solution = solver.solve(problem, law=law, guess=guess)
     return problem, solution
+
+
+def _in_reach(solution: Solution, task: _Task, solver: Solver, scheme: _Scheme, work: Workspace) -> Solution:
+    """The solution of the task's problem, or where it has none that of the same without overlaps to be recovered."""
+    if solution.ray is None:
+        return solution
+    problem = task.problem
+    if leave_overlaps(problem, work.contacts, solution.ray, work.free, work.laws.hit):
+        task.guess[:] = 0.0
+        solution = solver.solve(problem, law=scheme.options.law, guess=task.guess)
+    if solution.ray is not None:
+        limit_impulses(problem, solution.impulse)
+    return replace(solution, status=Status.OUT_OF_REACH)
 
 
 def _advance(

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from ..enums import BodyKind
+from ..enums import BodyKind, Status
 from ..errors import BlowUpError, TumbleWarning, message
 from ..options import StepOptions
 from ..problem.joints import CLOSED, Joints
@@ -37,6 +37,11 @@ class Watch:
         if result.travel > 2.0 and "travel" not in self.said:
             self.said.add("travel")
             self._warn_travel(velocity)
+        if report.status == Status.OUT_OF_REACH and "out of reach" not in self.said:
+            self.said.add("out of reach")
+            rule, got = "no impulses take all overlaps back", f"largest overlap {report.largest_overlap:.3g} m"
+            remedy = f"In such steps {Status.OUT_OF_REACH.advice}. This is said once."
+            warnings.warn(message(f"step {report.step}", rule, got, remedy), TumbleWarning, stacklevel=4)
         if self._joints is not None:
             self._warn_joints(report)
         if self._options.unique_forces and not report.unique_forces and "unique" not in self.said:

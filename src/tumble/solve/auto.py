@@ -26,6 +26,7 @@ from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
 from .ncp_interior_point import SolverNCPInteriorPoint
 from .nsgs import SolverNSGS
+from .reach import out_of_reach
 from .semismooth_newton import SolverSemismoothNewton
 
 __all__ = ["SolverAuto"]
@@ -42,6 +43,8 @@ faster than gravity accelerates them in a step: before that there is nothing at 
 QUIET, SMALL = (1e-7, 5_000_000), 500
 """The last aim, and its iterations times contacts, where the warm start leaves little to do and up to so many contacts:
 in a stack at rest each layer adds to what the others leave."""
+PROBE = 500
+"""First-order iterations that look for a proof that there is no solution, where the first ones have found none."""
 SLICE = {Law.RELAXED: 300, Law.COULOMB: 500}
 """First-order iterations between two looks at the progress."""
 PATIENT = {Law.RELAXED: 2.0, Law.COULOMB: 3.0}
@@ -146,9 +149,13 @@ class SolverAuto:
                             part = math.inf
                         elif n <= SMALL and search.error <= part * unit:  # nothing moves
                             part, count = QUIET[0], min(left, QUIET[1] // max(1, n))
-                    if count and search.attempt(search.descent(count, min(search.tolerance, part * unit))).converged:
-                        return 0, None
+                    if count:
+                        found = search.attempt(search.descent(count, min(search.tolerance, part * unit)))
+                        if search.gives_up() or found.converged:
+                            return 0, None
                     left -= count
+                if not search.over and search.gives_up(PROBE):
+                    return 0, None
                 if left and not (search.over or search.problem.is_rolling):
                     search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
                     left = 0
@@ -245,6 +252,10 @@ class _Search:
         self.stop, self.tolerance = stop, tolerance
         self.guess = None if guess is None else guess.copy()
         self.best: Solution | None = None
+        self.lost = False
+        """There is no solution in reach, .."""
+        self.ray: np.ndarray | None = None
+        """.. as these impulses show."""
         self.tried: list[tuple[str, int, float, float]] = []
         self.products = 0
 
@@ -258,8 +269,9 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        """Solved, or out of time."""
-        return self.error <= self.tolerance or (self.best is not None and time.perf_counter() > self.deadline)
+        """Solved, given up, or out of time."""
+        late = self.best is not None and time.perf_counter() > self.deadline
+        return self.error <= self.tolerance or self.lost or late
 
     def attempt(self, solver: Solver) -> Solution:
         """Let a solver start from the best impulses."""
@@ -271,6 +283,19 @@ class _Search:
         if self.best is None or error < self.error:
             self.best, self.guess = found, found.impulse
         return found
+
+    def gives_up(self, probe: int = 0) -> bool:
+        """Whether the impulses so far, or those after so many iterations that do not mind their size, show that there
+        is no solution in reach: nothing more is tried then."""
+        if self.error <= self.tolerance and not isinstance(self.problem.operator, ArticulatedOperator):
+            return False
+        found = self.best
+        if probe:
+            solver = _descent(SolverAPGD, 0.0, Stop.NATURAL_MAP, probe)
+            found = solver.solve(self.problem, law=Law.RELAXED, guess=self.guess)
+        self.lost = out_of_reach(self.problem, found.impulse)
+        self.ray = found.impulse if self.lost else None
+        return self.lost
 
     @property
     def iterations(self) -> int:
@@ -316,6 +341,8 @@ class _Search:
         solved = self.error <= self.tolerance
         late = time.perf_counter() > self.deadline
         status = Status.CONVERGED if solved else Status.MAX_ITERATIONS if late else Status.STALLED
+        if self.lost:
+            status = Status.OUT_OF_REACH
         if not math.isfinite(self.error):
             status = Status.DIVERGED
         iterations = sum(entry[1] for entry in self.tried)
@@ -326,4 +353,5 @@ class _Search:
             iterations=iterations,
             products=self.products,
             tried=tuple(self.tried),
+            ray=self.ray,
         )

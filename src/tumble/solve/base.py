@@ -44,6 +44,8 @@ class Solution(Shown):
     """Stopping quantity at the iterations where it was measured, NaN elsewhere"""
     tried: tuple[tuple[str, int, float, float], ...] = ()
     """What `auto` tried: solver, iterations, seconds, natural map"""
+    ray: np.ndarray | None = None
+    """Impulses that show why a solution is out of reach (`solve.reach`)"""
 
     @property
     def converged(self) -> bool:

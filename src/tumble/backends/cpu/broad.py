@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.jit import blockwise, formula, loop
+from ...kernels.jit import blockwise, formula, loop, merged_formula
 from ...kernels.kinds import DYNAMIC, HALF_SPACE
 from ...kernels.linalg import norm, row3, sub
 from ..base import BODY_BLOCK
@@ -161,7 +161,7 @@ def _above_plane(i, p, box, position, matrix):
     return height
 
 
-@formula
+@merged_formula
 def _put_pair(pairs, base, found, i, j):
     """Note a pair where there is room; returns the number found."""
     if found < pairs.capacity:
@@ -169,7 +169,7 @@ def _put_pair(pairs, base, found, i, j):
     return found + 1
 
 
-@formula
+@merged_formula
 def _pairs_with_planes(i, shapes, filters, planes, h, slack, pairs, base, found):
     """Pairs of shape i with the planes that it comes near."""
     for s in range(planes.shape.size):
@@ -185,7 +185,7 @@ def _pairs_with_planes(i, shapes, filters, planes, h, slack, pairs, base, found)
     return found
 
 
-@formula
+@merged_formula
 def _first_cell(box, i, size):
     """The cell of a box's centre."""
     return (
@@ -195,7 +195,7 @@ def _first_cell(box, i, size):
     )
 
 
-@formula
+@merged_formula
 def _pairs_in_level(i, e, shapes, filters, grid, phase, pairs, base, found):
     """Pairs of shape i with those of a level; within its own level only those found from the lower cell."""
     box, size = shapes.box, _cell_size(e, phase)
@@ -224,8 +224,8 @@ def _pairs_in_level(i, e, shapes, filters, grid, phase, pairs, base, found):
 def find_pairs(block, shapes, filters, planes, grid, used, h, slack, pairs):
     """Pairs of shapes whose boxes meet; pairs.count may exceed the capacity (try again).
 
-    Within a level a pair is found from the shape in the lower cell. used: (phase, single shapes, levels of the grid);
-    slack: what a user's margin adds for planes [m].
+    Within a level a pair is found from the shape in the lower cell. used: (phase, single shapes, levels of the grid),
+    or (0, all shapes, 0) without a grid; slack: what a user's margin adds for planes [m].
     """
     m, base = shapes.kind.size, block * pairs.capacity
     phase, singles, levels = used
@@ -238,7 +238,7 @@ def find_pairs(block, shapes, filters, planes, grid, used, h, slack, pairs):
         for s in range(singles):
             j = grid.single[s]
             if j != i and (in_grid or i < j) and _boxes_meet(shapes.box, i, j):
-                if _may_collide(i, j, shapes.body, filters):
+                if shapes.kind[j] != HALF_SPACE and _may_collide(i, j, shapes.body, filters):
                     found = _put_pair(pairs, base, found, i, j)
         if not in_grid:
             continue

@@ -26,7 +26,7 @@ def find_ball_contacts(block, shapes, bodies, h, margin, pairs, raw, scratch):
     found = 0
     base = block * raw.capacity
     for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
-        i, j = ordered(pairs.pair[k, 0], pairs.pair[k, 1], shapes.kind, shapes.body)
+        i, j = ordered(pairs.pair[k, 0], pairs.pair[k, 1], shapes.kind, shapes.rank)
         if not is_ball_pair(shapes.kind[i], shapes.kind[j]):
             continue
         new, row = -1, base + min(found, raw.capacity - MOST)
@@ -47,7 +47,7 @@ def find_convex_contacts(block, shapes, bodies, hulls, loops, h, margin, pairs, 
     found = raw.count[block]
     base = block * raw.capacity
     for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
-        i, j = ordered(pairs.pair[k, 0], pairs.pair[k, 1], shapes.kind, shapes.body)
+        i, j = ordered(pairs.pair[k, 0], pairs.pair[k, 1], shapes.kind, shapes.rank)
         if not is_convex_pair(i, j, shapes.kind) or is_ball_pair(shapes.kind[i], shapes.kind[j]):
             continue
         row = base + min(found, raw.capacity - MOST)

@@ -22,7 +22,7 @@ def find_surface_contacts(block, shapes, bodies, pools, h, margin, pairs, raw, s
     found = raw.count[block]
     base = block * raw.capacity
     for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
-        i, j = ordered(pairs.pair[k, 0], pairs.pair[k, 1], shapes.kind, shapes.body)
+        i, j = ordered(pairs.pair[k, 0], pairs.pair[k, 1], shapes.kind, shapes.rank)
         if is_convex_pair(i, j, shapes.kind):
             continue
         row = base + min(found, raw.capacity - MOST)

@@ -87,6 +87,12 @@ class ContactLaws:
         cohesion = self._of(Cohesion)
         return None if cohesion is None else cohesion.pull
 
+    @property
+    def hit(self) -> np.ndarray | None:
+        """Contacts that bounce (count,), or None."""
+        restitution = self._of(Restitution)
+        return None if restitution is None else restitution.hit[: self._found.count]
+
     def unshifted(self, solution: Solution) -> np.ndarray:
         """Impulses of the contacts themselves: without what cohesion shifted."""
         if self.pull is None:

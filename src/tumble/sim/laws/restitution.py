@@ -70,7 +70,8 @@ class Restitution(ContactLaw):
         super().__init__(pairs, backend)
         self._bounce = BounceArrays(*(pairs.of_pairs(name) for name in BounceArrays._fields))
         self._diagonal, self._after = np.zeros((6, 0)), np.zeros((0, 0))
-        self._hit = np.zeros(0, bool)
+        self.hit = np.zeros(0, bool)
+        """Whether a contact hits in this step's first round"""
         self.hits = 0
         """Contacts that hit in this step's first round"""
         run = backend.over_contacts
@@ -83,9 +84,9 @@ class Restitution(ContactLaw):
     def change(self, found: FoundContacts) -> None:
         """Give contacts that hit their bias."""
         n, bias = found.count, found.problem.bias
-        self._hit = fitting(self._hit, bias.shape[1])
-        self._hit_bias(n, found.touch, self._bounce, found.before, found.free, found.h, self._hit, bias)
-        self.hits = self.backend.count_true(n, self._hit)
+        self.hit = fitting(self.hit, bias.shape[1])
+        self._hit_bias(n, found.touch, self._bounce, found.before, found.free, found.h, self.hit, bias)
+        self.hits = self.backend.count_true(n, self.hit)
 
     def start(self, found: FoundContacts, guess: np.ndarray) -> None:
         """Start contacts that hit from the impulse that each needs alone.
@@ -93,7 +94,7 @@ class Restitution(ContactLaw):
         Exact where a pair of spheres meets nobody else, so that binary collisions are exact whatever the tolerance.
         """
         if self.hits:
-            self._guess(found.count, found.problem, self._hit, guess)
+            self._guess(found.count, found.problem, self.hit, guess)
 
     def _guess(self, n: int, problem: ConeProblem, hit: np.ndarray, guess: np.ndarray) -> None:
         self._diagonal = fitting(self._diagonal, 6, problem.bias.shape[1])
@@ -117,7 +118,7 @@ class Restitution(ContactLaw):
         """
         n, touch, h, run = found.count, found.touch, found.h, self.backend
         blocks, capacity = problem.count, problem.bias.shape[1]
-        hit, fresh, opened = self._hit, np.zeros(capacity, bool), np.zeros(capacity, bool)
+        hit, fresh, opened = self.hit, np.zeros(capacity, bool), np.zeros(capacity, bool)
         speed, spent = found.before[0].copy(), [solution]
         room = OPEN * run.largest_vector(n, found.before)
         total, impulse = np.zeros_like(problem.bias), solution.impulse.copy()

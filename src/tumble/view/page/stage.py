@@ -55,7 +55,7 @@ class Stage:
         self.origin, self.radius = focus_ball(shapes)
         camera = fit_camera(shapes, (16, 9))
         eye, target = np.array(camera.eye) - self.origin, np.array(camera.target) - self.origin
-        server.initial_camera.position = tuple(target + 0.7 * (eye - target))  # its lens is wider than ours
+        server.initial_camera.position = tuple(target + 0.45 * (eye - target))  # its lens is wider than ours
         server.initial_camera.look_at = tuple(target)
         server.scene.configure_environment_map(environment_intensity=0.5)
         self._groups = groups_of(shot)
