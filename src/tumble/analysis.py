@@ -198,11 +198,10 @@ def pair_correlation(
         raise OptionsError(
             message(f"{where}.points", "must lie in the box", f"{int((~inside).sum())} outside", "Choose those inside.")
         )
-    tree = cKDTree(x - a, boxsize=b - a if periodic else None)
+    box = b - a if periodic else None
+    tree = cKDTree(x - a, boxsize=box)
     eyes = np.arange(len(x)) if periodic else np.flatnonzero(np.all((x - a > far) & (b - x > far), axis=1))
-    found = tree.sparse_distance_matrix(
-        cKDTree(x[eyes] - a, boxsize=b - a if periodic else None), far, output_type="ndarray"
-    )
+    found = tree.sparse_distance_matrix(cKDTree(x[eyes] - a, boxsize=box), far, output_type="ndarray")
     distance = found["v"][found["i"] != eyes[found["j"]]]
     seen, edges = np.histogram(distance, bins=count, range=(0.0, far))
     density = (len(x) - 1) / np.prod(b - a)

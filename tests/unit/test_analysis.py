@@ -62,7 +62,7 @@ def test_angular_momentum_of_a_box_from_its_points():
 
     arm = rotation.rotate(q, grid * size)
     speed = np.array((1, 0, 2)) + np.cross((3, -1, 2), arm)
-    wanted = (2.0 / n**3) * np.cross(arm + (1, 2, 3), speed).sum(axis=0)
+    wanted = (2.0 / n**3) * np.cross(np.add(arm, (1, 2, 3)), speed).sum(axis=0)
     np.testing.assert_allclose(analysis.angular_momentum(sim.model, *arrays(sim)), wanted, rtol=1e-3)
 
 
@@ -125,9 +125,8 @@ def test_pair_correlation_of_a_gas_is_one_and_of_a_lattice_its_shells(periodic):
     lattice = (np.stack(np.meshgrid(*[np.arange(n)] * 3), -1).reshape(-1, 3) + 0.5) / n
     r, g = analysis.pair_correlation(lattice, reach=1.9 / n, bins=190, low=(0, 0, 0), high=(1, 1, 1), periodic=periodic)
     width = r[1] - r[0]
-    near = np.array(
-        [g[np.abs(r - d / n) < 1.6 * width] @ r[np.abs(r - d / n) < 1.6 * width] ** 2 for d in (1, np.sqrt(2))]
-    )
+    shells = [np.abs(r - d / n) < 1.6 * width for d in (1, np.sqrt(2))]
+    near = np.array([g[shell] @ r[shell] ** 2 for shell in shells])
     neighbours = near * 4 * np.pi * width * (n**3 - 1)
     np.testing.assert_allclose(neighbours, [6, 12], rtol=0.01)
     assert np.all(g[r < 0.9 / n] == 0)
