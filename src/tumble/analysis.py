@@ -180,7 +180,7 @@ def pair_correlation(
     points (n, 3) lie in the box from low to high [m]. Without periodic sides only points farther than `reach` from them
     are looked around from, so that no side shows.
     """
-    from scipy.spatial import cKDTree
+    from scipy.spatial import KDTree
 
     where = "pair_correlation"
     x = checks.array(f"{where}.points", points, (None, 3), error=OptionsError)
@@ -199,9 +199,9 @@ def pair_correlation(
             message(f"{where}.points", "must lie in the box", f"{int((~inside).sum())} outside", "Choose those inside.")
         )
     box = b - a if periodic else None
-    tree = cKDTree(x - a, boxsize=box)
+    tree = KDTree(x - a, boxsize=box)
     eyes = np.arange(len(x)) if periodic else np.flatnonzero(np.all((x - a > far) & (b - x > far), axis=1))
-    found = tree.sparse_distance_matrix(cKDTree(x[eyes] - a, boxsize=box), far, output_type="ndarray")
+    found = tree.sparse_distance_matrix(KDTree(x[eyes] - a, boxsize=box), far, output_type="ndarray")
     distance = found["v"][found["i"] != eyes[found["j"]]]
     seen, edges = np.histogram(distance, bins=count, range=(0.0, far))
     density = (len(x) - 1) / np.prod(b - a)
