@@ -23,7 +23,7 @@ from ..showing import ShownTrajectory
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
-from .flow import FlowSeries, flow_series
+from .flow_series import FlowSeries, flow_series
 from .layout import (
     BODY_FIELDS,
     CONTACT_COLUMNS,

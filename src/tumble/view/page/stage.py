@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...enums import BodyKind, ShapeKind
+from ...enums import BodyKind, ShapeKind, ShapeTrait
 from ...errors import TumbleError
 from ...scene import rotation
 from ..coloring import coloring
@@ -93,7 +93,7 @@ class Stage:
                     opacity=0.25 if group.part == "walls" else None,
                     lod="off",
                     flat_shading=group.kind in (ShapeKind.BOX, ShapeKind.HULL),
-                    side="double" if group.kind >= ShapeKind.MESH else "front",
+                    side="double" if ShapeTrait.SURFACE in group.kind.traits else "front",
                     cast_shadow=group.part == "bodies" and count <= 5000,
                 )
             self._handles.append(handle)
