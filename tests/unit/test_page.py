@@ -34,6 +34,7 @@ SHAPES = (
     tb.Box((0.2, 0.1, 0.15)),
     tb.Cylinder(0.1, 0.2),
     tb.Cone(0.1, 0.2),
+    tb.Frustum(0.1, 0.05, 0.2),
     tb.Ellipsoid((0.1, 0.05, 0.07)),
     tb.Rounded(tb.Box((0.1, 0.1, 0.1)), 0.02),
     tb.ConvexHull([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.1)]),
