@@ -40,7 +40,7 @@ from .scene.primitives import drum, funnel, hopper, screw, wall
 from .scene.regions import BoxRegion, DiscRegion
 from .scene.rotations import axis_angle, euler, look_at
 from .scene.rounded import Rounded
-from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
+from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Frustum, HalfSpace, Placed, Sphere, open_box
 from .sim.query import distance
 from .sim.report import StepReport
 from .sim.run import RunResult
@@ -78,6 +78,7 @@ __all__ = [
     "Cylinder",
     "DiscRegion",
     "Ellipsoid",
+    "Frustum",
     "HalfSpace",
     "HeightField",
     "Integrator",

@@ -7,7 +7,7 @@ import pytest
 
 import tumble as tb
 from tumble.errors import FileError, OptionsError, SceneError
-from tumble.observe.flow import FlowSeries
+from tumble.observe.flow_series import FlowSeries
 from tumble.view.picture import render
 
 BOX = tb.BoxRegion(low=(-0.4, -0.4, 1.0), high=(0.4, 0.4, 1.4))

@@ -18,7 +18,7 @@ from ..scene.model import Model
 from ..scene.motion import Conveyor
 from ..scene.presence import Seen
 from .books import Bookkeeper
-from .flow import FlowStep
+from .flow_step import FlowStep
 from .laws import ContactLaws, cohesion_reach
 from .moreau import Middle
 
@@ -61,7 +61,7 @@ class Workspace:
         self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
-        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
+        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow, backend) if whole.flow.columns else None
         conveys = any(isinstance(motion, Conveyor) for motion in model.motions.values())
         self.surface: np.ndarray | None = np.zeros((n, 6)) if conveys else None
         """Surface velocities of bodies, at their centres and in world axes; None where no surface runs"""
