@@ -46,6 +46,57 @@ def test_an_edit_in_another_module_is_noticed(tmp_path):
     assert other[1] == folder[1]  # the broad phase knows no cones: its kernels stay
 
 
+GROUPS = """
+import sys
+import numpy as np
+import tumble.kernels.jit as jit
+import groups, passes
+a, b = np.zeros(1), np.ones(1)
+print(passes.first(groups.Pair(**{"low": a, "high": b})), jit.compile_log.kernels)
+"""
+PASS = """
+from tumble.kernels.jit import loop
+
+@loop
+def first(pair):
+    return pair.low[0]
+"""
+GROUP = """
+from typing import NamedTuple
+import numpy as np
+
+class Pair(NamedTuple):
+    low: np.ndarray
+    high: np.ndarray
+"""
+
+
+def test_a_group_whose_arrays_change_places_is_compiled_anew(tmp_path):
+    """A pass takes a group that its module does not import: the kernel must not outlive an edit of the group."""
+    (tmp_path / "passes.py").write_text(PASS)
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join((str(tmp_path), *sys.path)), TUMBLE_CACHE_DIR=str(tmp_path / "c"))
+
+    def run(group):
+        (tmp_path / "groups.py").write_text(group)
+        command = [sys.executable, "-B", "-c", GROUPS]
+        out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+        assert out.returncode == 0, out.stderr
+        value, compiled = out.stdout.split()
+        return float(value), int(compiled)
+
+    assert run(GROUP) == (0.0, 1)
+    assert run(GROUP) == (0.0, 0)
+    swapped = GROUP.replace("low: np", "X: np").replace("high: np", "low: np").replace("X: np", "high: np")
+    assert run(swapped) == (0.0, 1)
+    # and a class that has moved leaves an index that cannot be read
+    env["TUMBLE_CACHE_DIR"] = str(tmp_path / "d")
+    (tmp_path / "elsewhere.py").write_text(GROUP)
+    assert run("from elsewhere import Pair") == (0.0, 1)
+    (tmp_path / "elsewhere.py").unlink()
+    assert run(GROUP) == (0.0, 1)
+    assert run(GROUP) == (0.0, 0)
+
+
 def test_overloads_count_although_nobody_imports_them():
     """APGD's loop calls `product`, of which the joints register a form: an edit there must recompile APGD."""
     from tumble.backends import cpu

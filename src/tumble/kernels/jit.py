@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import os
+import pickle
 import platform
 import sys
 import time
@@ -105,7 +106,10 @@ def _cached(decorator: Callable, function: Callable) -> Callable:
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled.compile = _compiling_once(compiled)
         compiled.compile_if_free = functools.partial(compiled.compile, wait=False)
-        compiled._cache.save_overload = _saving_if_possible(compiled._cache.save_overload)
+        cache = compiled._cache
+        cache.save_overload = _saving_if_possible(cache.save_overload)
+        cache._index_key = _knowing_groups(cache._index_key)
+        cache._cache_file._load_index = _reading_if_possible(cache._cache_file._load_index)
     return compiled
 
 
@@ -144,6 +148,39 @@ def _saving_if_possible(save: Callable) -> Callable:
             save(signature, data)
 
     return save_if_possible
+
+
+def _knowing_groups(key: Callable) -> Callable:
+    """The key of a compiled signature, with the names of the arrays in its groups: machine code knows them by their
+    places, and a module that takes a group as an argument need not import the one that defines it."""
+
+    def knowing(signature: Any, codegen: Any) -> tuple:
+        return (*key(signature, codegen), _groups(signature))
+
+    return knowing
+
+
+def _groups(types: Any) -> tuple:
+    """The fields of all groups among types, in depth."""
+    found: list[Any] = []
+    for kind in types:
+        if isinstance(kind, numba.types.BaseNamedTuple):
+            found.append((kind.instance_class.__qualname__, kind.fields))
+        if isinstance(kind, numba.types.BaseTuple):
+            found.extend(_groups(kind.types if hasattr(kind, "types") else (kind.dtype,)))
+    return tuple(found)
+
+
+def _reading_if_possible(read: Callable) -> Callable:
+    """The index of a kernel's signatures; empty where a class among them is no longer where it was."""
+
+    def read_if_possible() -> dict:
+        try:
+            return read()
+        except (AttributeError, ImportError, pickle.PickleError, EOFError):
+            return {}
+
+    return read_if_possible
 
 
 def formula(function: Callable) -> Callable:
