@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ClusterArrays, EnergyArrays, PosedArrays
+from ..backends.joint_arrays import ClusterArrays, EnergyArrays, PosedArrays
 from ..enums import BodyKind, JointKind
 from ..scene import rotation
 from ..scene.model import Model
