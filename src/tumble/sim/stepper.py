@@ -226,13 +226,13 @@ def _in_reach(solution: Solution, task: _Task, solver: Solver, scheme: _Scheme, 
     """The solution of the task's problem, or where it has none that of the same without overlaps to be recovered."""
     if solution.ray is None:
         return solution
-    problem = task.problem
+    problem, status = task.problem, Status.STALLED  # bodies that jam each other without an overlap
     if leave_overlaps(problem, work.contacts, solution.ray, work.free, work.laws.hit):
         task.guess[:] = 0.0
-        solution = solver.solve(problem, law=scheme.options.law, guess=task.guess)
+        solution, status = solver.solve(problem, law=scheme.options.law, guess=task.guess), Status.OUT_OF_REACH
     if solution.ray is not None:
         limit_impulses(problem, solution.impulse)
-    return replace(solution, status=Status.OUT_OF_REACH)
+    return replace(solution, status=status)
 
 
 def _advance(

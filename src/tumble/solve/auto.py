@@ -43,8 +43,9 @@ faster than gravity accelerates them in a step: before that there is nothing at 
 QUIET, SMALL = (1e-7, 5_000_000), 500
 """The last aim, and its iterations times contacts, where the warm start leaves little to do and up to so many contacts:
 in a stack at rest each layer adds to what the others leave."""
-PROBE = 500
-"""First-order iterations that look for a proof that there is no solution, where the first ones have found none."""
+PROBE = (500, 5000, 1_000_000)
+"""Iterations that look for a proof that there is no solution, where the first ones have found none: at least, at most,
+and times contacts."""
 SLICE = {Law.RELAXED: 300, Law.COULOMB: 500}
 """First-order iterations between two looks at the progress."""
 PATIENT = {Law.RELAXED: 2.0, Law.COULOMB: 3.0}
@@ -154,7 +155,7 @@ class SolverAuto:
                         if search.gives_up() or found.converged:
                             return 0, None
                     left -= count
-                if not search.over and search.gives_up(PROBE):
+                if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
                 if left and not (search.over or search.problem.is_rolling):
                     search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
