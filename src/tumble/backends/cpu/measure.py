@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import coulomb_shift, interval_gap, local_error, natural_map, violation, weighted_set
+from ...kernels.cones import coulomb_shift, interval_gap, is_interval, local_error, natural_map, violation, weighted_set
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK, Measure
 from .rolling import measure_blocks_rolling
@@ -122,8 +122,8 @@ def _measure_blocks_plain(block, gauge, x, nx, partial):
         obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
         dmax = max(dmax, d)
         dhat = max(dhat, v * d)
-        comp = max(comp, abs(gn * un) if m >= 0.0 else 0.0)
-        pen = max(pen, -un if m >= 0.0 else 0.0)
+        comp = max(comp, 0.0 if is_interval(m) else abs(gn * un))
+        pen = max(pen, 0.0 if is_interval(m) else -un)
     partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
     partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
     partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
@@ -182,55 +182,7 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
     """Largest delta_i + mu_i sqrt(lambda_max(N_TT)) sqrt(gap): how far the certificate's problem lies [m/s]."""
     worst = 0.0
     for c in range(count):
-        if mu[c] >= 0.0:
+        if not is_interval(mu[c]):
             d = max(0.0, -(nx[0, c] + bias[0, c]))
             worst = max(worst, d + mu[c] * tangential[c] * root_gap)
     return worst
-
-
-@loop
-def contact_work(count, x, after, before, gap, compliance, h):
-    """Works of the normal and of all other impulses over a step, with relative velocities before and after, and what of
-    the normal work pushed overlaps of rigid contacts apart, at up to -gap / h [J].
-
-    Contacts that take more than they give recover nothing, unless others in the same step give what they take.
-    """
-    normal, friction, recovery, most = 0.0, 0.0, 0.0, 0.0
-    for c in range(count):
-        own = 0.5 * x[0, c] * (after[0, c] + before[0, c])
-        normal += own
-        if gap[c] < 0.0 and x[0, c] > 0.0 and not (compliance.shape[1] > 0 and compliance[0, c] > 0.0):
-            pushed = x[0, c] * min(max(after[0, c], 0.0), -gap[c] / h)
-            recovery += max(0.0, min(own, pushed))
-            most += pushed
-        for k in range(1, x.shape[0]):
-            friction += 0.5 * x[k, c] * (after[k, c] + before[k, c])
-    recovery = min(most, max(recovery, normal + friction))
-    return normal - recovery, friction, recovery
-
-
-@loop
-def driven_work(count, kind, body_a, body_b, frame, arms, x, velocity):
-    """Work that bodies of prescribed motion put in: minus the power of the impulses on them [J]."""
-    work = 0.0
-    for c in range(count):
-        for side in range(2):
-            b = body_b[c] if side else body_a[c]
-            if kind[b] != 1:
-                continue
-            sign = 1.0 if side else -1.0
-            for row in range(3):
-                ax, ay, az = arms[3 * side, c], arms[1 + 3 * side, c], arms[2 + 3 * side, c]
-                vx = velocity[b, 0] + velocity[b, 4] * az - velocity[b, 5] * ay
-                vy = velocity[b, 1] + velocity[b, 5] * ax - velocity[b, 3] * az
-                vz = velocity[b, 2] + velocity[b, 3] * ay - velocity[b, 4] * ax
-                work -= (
-                    sign
-                    * x[row, c]
-                    * (frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz)
-                )
-                if x.shape[0] == 6:  # torques about the same axes
-                    vx, vy, vz = velocity[b, 3], velocity[b, 4], velocity[b, 5]
-                    turn = frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz
-                    work -= sign * x[3 + row, c] * turn
-    return work
