@@ -18,9 +18,9 @@ from .kinds import BOX, CAPSULE, ELLIPSOID, HULL, REVOLVED, TRIANGLE, among
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, norm, sub
 from .revolved import (
     lies_over_cap,
-    points_up,
     put_revolved_face,
     revolved_normal,
+    revolved_support,
     rim_bend,
     rim_point,
     upper_end,
@@ -94,7 +94,7 @@ def support(convex, points, scratch, d):
             return p
         return q if dq >= dr else r
     if among(REVOLVED, kind):
-        return rim_point(kind, s, points_up(kind, s, d), d)
+        return revolved_support(kind, s, d)
     if kind == ELLIPSOID:
         x, y, z = s[0] * d[0], s[1] * d[1], s[2] * d[2]
         length = math.sqrt(x * x + y * y + z * z)

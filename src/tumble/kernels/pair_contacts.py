@@ -88,7 +88,7 @@ def to_present(a, b, t, out, row, count):
         step_back(out, row, count, t, sub(b.velocity, a.velocity), a.velocity if b.fixed else b.velocity)
 
 
-@formula
+@merged_formula
 def convex_pair(i, j, shapes, bodies, hulls, loops, times, out, row, scratch):
     """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)"""
     h, margin = times

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from .jit import formula, merged_formula
-from .kinds import CONE, CYLINDER, FRUSTUM
+from .kinds import CYLINDER, FRUSTUM
 
 EIGHTH = 0.7071067811865476
 
@@ -23,14 +23,18 @@ def top_radius(kind, s):
 
 
 @merged_formula
-def points_up(kind, s, d):
-    """Whether the upper end is the one that is farthest along d."""
-    if kind == CYLINDER:
-        return d[2] >= 0.0
+def revolved_support(kind, s, d):
+    """The point that is farthest along d."""
     radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-    if kind == FRUSTUM:
-        return s[1] * radial + s[2] * d[2] >= s[0] * radial - s[2] * d[2]
-    return s[2] * d[2] >= s[0] * radial - s[2] * d[2]
+    high = top_radius(kind, s)
+    upper = d[2] >= 0.0
+    if kind != CYLINDER:
+        upper = high * radial + s[2] * d[2] >= s[0] * radial - s[2] * d[2]
+    z = s[2] if upper else -s[2]
+    radius = high if upper else s[0]
+    if radial == 0.0 or radius == 0.0:
+        return (0.0, 0.0, z)
+    return (radius * d[0] / radial, radius * d[1] / radial, z)
 
 
 @merged_formula
@@ -65,11 +69,11 @@ def revolved_normal(kind, s, d):
 
 @merged_formula
 def upper_end(kind, s, d):
-    """Whether Newton's method takes the upper end as the feature along d (as `points_up`, rounded its own way)."""
-    if kind == CONE:
-        radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-        return 2.0 * s[2] * d[2] >= s[0] * radial
-    return points_up(kind, s, d)
+    """Whether Newton's method takes the upper end as the feature along d."""
+    if kind == CYLINDER:
+        return d[2] >= 0.0
+    radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
+    return 2.0 * s[2] * d[2] >= (s[0] - top_radius(kind, s)) * radial
 
 
 @merged_formula
