@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.base import LANE_CONTACTS, ConeArrays, GaugeArrays, blocks
+from tumble.backends.base import LANE_CONTACTS, LANE_FEW, LANES, ConeArrays, GaugeArrays, blocks
 from tumble.enums import BlockKind, Law, Status
 from tumble.kernels.nesterov import Scalar, first_scalars, next_scalars
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
@@ -93,7 +93,7 @@ class Case:
         self.cone = ConeArrays(count, bias, self.mu)
         self.gauge = GaugeArrays(count, 3, bias, self.friction, scale, weight, coulomb, 0.3)
         self.lanes = lanes_of(problem, dtype)
-        for array in self.lanes[1:]:
+        for array in self.lanes[3:]:
             array[...] = 77  # left there by another problem
         self.eps = 100.0 * np.finfo(dtype).eps / data.EPS  # in units of assert_close
         backend.pack_contacts(op, self.cone, self.gauge, self.lanes, self.x)
@@ -200,4 +200,4 @@ def test_the_scalars_of_an_iteration():
 
 
 def test_lanes_fit_into_their_blocks():
-    assert LANE_CONTACTS % 16 == 0
+    assert LANE_CONTACTS % LANES == 0 and LANE_FEW % LANES == 0

@@ -70,8 +70,9 @@ STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
 LANES, LANE_ROWS, END_ROWS = 16, 37, 9
 """Contacts that lie together in `LaneArrays`, and the numbers that each has in its two parts."""
-LANE_CONTACTS, LANE_BODIES = 256, 64
-"""Contacts and bodies in a block of the passes over lanes: small enough for many threads."""
+LANE_CONTACTS, LANE_BODIES, LANE_FEW = 256, 64, 2048
+"""Contacts and bodies in a block of the passes over lanes, small enough for many threads. Up to LANE_FEW are one
+block: waking a thread takes longer than its share. All by the count alone, so sums do not depend on threads."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
 
@@ -265,6 +266,8 @@ class LaneArrays(NamedTuple):
     """Contacts in blocks of `LANES`, single or double precision; see `backends.cpu.lanes`."""
 
     count: int
+    part: int  # contacts in a block of a pass, a multiple of LANES
+    body_part: int  # bodies in a block
     block: np.ndarray  # (blocks * LANE_ROWS * LANES,)
     ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
     place: np.ndarray  # (2 cap + 1,) uint32: of each entry: twice the place of its contact in `ends`, 1 more on side B

@@ -14,10 +14,16 @@ TINY = 1e-300
 
 
 @formula
+def is_interval(mu):
+    """Whether a block is a bounded row, the interval |n| <= -mu, and no cone. The one place that knows the sign."""
+    return mu < 0.0
+
+
+@formula
 def project(n, u, w, mu):
     """Nearest point of the set. Without branches, so that a loop over it vectorises."""
     m = max(mu, 0.0)
-    high = -mu if mu < 0.0 else math.inf
+    high = -mu if is_interval(mu) else math.inf
     t = math.sqrt(u * u + w * w)
     outside = max(0.0, t - m * n)
     pn = min(max(min(mu, 0.0), n + m * outside / (1.0 + m * m)), high)
@@ -54,7 +60,7 @@ def shared_normal(n, t, s, r, mu, sigma, rho):
 def project_rolling(n, u, w, s, p, q, mu, sigma, rho):
     """Nearest point (n, u, w, s, p, q) of the set with rolling: s the spin torque, (p, q) the rolling one. mu < 0: the
     interval of a bounded row."""
-    if mu < 0.0:
+    if is_interval(mu):
         return min(max(n, mu), -mu), 0.0, 0.0, 0.0, 0.0, 0.0
     t, r = math.sqrt(u * u + w * w), math.sqrt(p * p + q * q)
     best = shared_normal(n, t, abs(s), r, mu, sigma, rho)
@@ -67,7 +73,7 @@ def project_rolling(n, u, w, s, p, q, mu, sigma, rho):
 @formula
 def rolling_shift(u, w, s, p, q, mu, sigma, rho):
     """The correction mu |u_T| + sigma |spin| + rho |roll|, added to the normal row; 0 for bounded rows."""
-    if mu < 0.0:
+    if is_interval(mu):
         return 0.0
     return mu * math.sqrt(u * u + w * w) + sigma * abs(s) + rho * math.sqrt(p * p + q * q)
 
@@ -82,19 +88,19 @@ def coulomb_shift(u, w, mu):
 def violation(n, u, w, mu, coulomb):
     """delta >= 0, the shift of the normal velocity that makes it feasible for the law."""
     needed = 0.0 if coulomb else mu * math.sqrt(u * u + w * w)
-    return max(0.0, needed - n) if mu >= 0.0 else 0.0
+    return 0.0 if is_interval(mu) else max(0.0, needed - n)
 
 
 @formula
 def interval_gap(n, mu):
     """What a bounded row adds to the gap: -mu |u_n| (its gap is g u + -mu |u|); zero for cones."""
-    return -mu * abs(n) if mu < 0.0 else 0.0
+    return -mu * abs(n) if is_interval(mu) else 0.0
 
 
 @formula
 def weighted_set(mu, w):
     """The parameter of the set after impulses are multiplied by w: cones stay, intervals grow."""
-    return mu * w if mu < 0.0 else mu
+    return mu * w if is_interval(mu) else mu
 
 
 @formula

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from .. import backends, checks
 from ..enums import BlockKind
 from ..errors import ProblemError, message
+from ..kernels.cones import is_interval
+from ..kernels.jit import interpreted
 from .operators import DelassusOperator, MatrixOperator
 
 __all__ = ["BlockGroup", "ConeProblem"]
@@ -36,6 +38,19 @@ class BlockGroup:
     """(cap,) mu of each block; with rolling friction (3, cap): mu, sigma [m], rho [m]"""
 
 
+class Weights(NamedTuple):
+    """What makes numbers of a problem comparable, all from the diagonal blocks N_ii."""
+
+    diagonal: np.ndarray
+    """(6, cap) nn, uu, ww, nu, nw, uw"""
+    scale: np.ndarray
+    """(2, cap) of normal and tangential rows; (4, cap) with rolling friction"""
+    weight: np.ndarray
+    """(cap,) w of the natural map; (2, cap) of forces and torques"""
+    tangential: np.ndarray
+    """(cap,) sqrt(lambda_max(N_TT)); (3, cap) of the blocks that slide, spin and roll"""
+
+
 @dataclass
 class ConeProblem:
     """Blocks, bias r [m/s] as (3 or 6, cap), and the operator N [1/kg]. `h` is the time step it belongs to [s]."""
@@ -52,6 +67,9 @@ class ConeProblem:
     """Mean relative speed of neighbours before the step [m/s]"""
     gap_shift: float = 0.0
     """The bias was made from gaps that differ from the true ones by at most this [m]."""
+
+    known: dict[int, Weights] = field(default_factory=dict, init=False, repr=False)
+    """What `solve.residuals.weigh` has found, by mode: once for a problem, whoever asks."""
 
     @property
     def pace(self) -> float:
@@ -82,6 +100,11 @@ class ConeProblem:
     def sliding_friction(self) -> np.ndarray:
         """(cap,) mu of each block; minus the bound for bounded rows"""
         return self.friction[0] if self.is_rolling else self.friction
+
+    @property
+    def bounded(self) -> np.ndarray:
+        """(count,) Which blocks are bounded rows of joints: intervals, no cones"""
+        return bounded_rows(self.sliding_friction[: self.count])
 
     @property
     def backend(self) -> ModuleType:
@@ -130,6 +153,11 @@ class ConeProblem:
     def vector(self, name: str) -> np.ndarray:
         """A named buffer of the shape of the bias."""
         return self.buffer(name, *self.bias.shape)
+
+
+def bounded_rows(friction: np.ndarray) -> np.ndarray:
+    """Which of these mu say that the block is a bounded row."""
+    return interpreted(is_interval)(friction)
 
 
 def component_first(rows: np.ndarray, dim: int) -> np.ndarray:

@@ -95,12 +95,12 @@ def facets(problem: ConeProblem, m: int, *, offset: float = 0.0) -> PolyhedralPr
     offset = checks.number("facets.offset", offset, error=ProblemError)
     n, dim = problem.count, problem.dim
     mu = problem.friction[:n].copy()
-    if np.any(mu < 0.0):
+    if np.any(problem.bounded):
         raise ProblemError(
             message(
                 "facets.problem",
                 "cannot have bounded rows",
-                f"{int(np.sum(mu < 0.0))} motors, limits or joint frictions",
+                f"{int(np.sum(problem.bounded))} motors, limits or joint frictions",
                 "Use SolverAPGD, SolverInteriorPoint or SolverAuto.",
             )
         )

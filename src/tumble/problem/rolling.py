@@ -30,12 +30,12 @@ class RollingProblem:
     def from_contacts(cls, problem: ConeProblem) -> RollingProblem:
         """From a simulation's problem with rolling friction, which must not resist spinning and have no joints."""
         n, mu = problem.count, problem.friction
-        if np.any(mu[0, :n] < 0.0) or np.any(mu[1, :n]):
+        if np.any(problem.bounded) or np.any(mu[1, :n]):
             raise ProblemError(
                 message(
                     "RollingProblem.from_contacts",
                     "five rows a contact hold neither spinning friction nor bounded rows of joints",
-                    f"{np.sum(mu[1, :n] > 0.0)} contacts that resist spinning, {np.sum(mu[0, :n] < 0.0)} rows",
+                    f"{np.sum(mu[1, :n] > 0.0)} contacts that resist spinning, {np.sum(problem.bounded)} rows",
                     "Leave these out of the scene, or keep the state instead (a checkpoint).",
                 )
             )

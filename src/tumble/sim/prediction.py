@@ -88,9 +88,14 @@ def drop_normal_surface(contacts: Contacts, problem: ConeProblem, center: np.nda
 
 def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, work: Workspace) -> None:
     """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
-    if not model.forces:
+    if not model.forces and work.applied is None:
         return  # they hold the constant ones from the start
     work.force[:], work.torque[:] = model.body_force, model.body_torque
+    if work.applied is not None:
+        work.force += work.applied[:, :3]
+        work.torque += work.applied[:, 3:]
+    if not model.forces:
+        return
     position, orientation = model.user_frames(kick.position, kick.orientation)
     spin = rotation.rotate(kick.orientation, kick.spin)
     for callback in model.forces:

@@ -45,6 +45,8 @@ class Workspace:
         """Velocities of jointed bodies at the end of the step"""
         self.force, self.torque = model.body_force.copy(), model.body_torque.copy()
         """(n, 3) without gravity, world axes"""
+        self.applied: np.ndarray | None = None
+        """(n, 6) forces and torques that the caller applies in the next step, see `Simulation.apply_force`"""
         self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
@@ -71,3 +73,9 @@ class Workspace:
     def set_velocity(self, change: np.ndarray) -> None:
         """self.velocity = self.free + change (n, 6)."""
         self._sum(len(self.velocity), self.free, change, self.velocity)
+
+    def let_go(self) -> None:
+        """The step that the caller's forces acted in is over."""
+        if self.applied is not None:
+            self.applied = None
+            self.force[:], self.torque[:] = self.model.body_force, self.model.body_torque

@@ -250,7 +250,7 @@ class _Search:
     ) -> None:
         self.problem, self.law, self.deadline = problem, law, deadline
         self.stop, self.tolerance = stop, tolerance
-        self.guess = None if guess is None else guess.copy()
+        self.guess = guess  # the first attempt always replaces it
         self.best: Solution | None = None
         self.lost = False
         """There is no solution in reach, .."""

@@ -228,7 +228,7 @@ class ScaledProblem:
         self.problem, n = problem, problem.count
         self.backend = b = problem.backend
         cap = problem.bias.shape[1]
-        self.diagonal, scale, weight, _ = weigh(problem, SCALING[scaling], "scale")
+        self.diagonal, scale, weight, _ = weigh(problem, SCALING[scaling])
         self.operator = problem.operator.scaled(scale) if scaling != Scaling.NONE else problem.operator
         bias, x = problem.vector("scaled_bias"), problem.vector("x")
         friction = problem.buffer("scaled_friction", *problem.friction.shape[:-1], cap)

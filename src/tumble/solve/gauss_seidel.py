@@ -67,6 +67,6 @@ class SolverGaussSeidel(AntiRelaxedSolver):
 def _trace_steps(scaled: ScaledProblem, step: np.ndarray) -> None:
     """rows / trace(N_ii) of every block into step (cap,); a bounded row is a block of one row."""
     n, d = scaled.cone.count, scaled.diagonal
-    rows = np.where(scaled.gauge.friction[:n] < 0.0, 1, scaled.gauge.dim)
+    rows = np.where(scaled.problem.bounded, 1, scaled.gauge.dim)
     trace = d[0, :n] + np.where(rows > 1, d[1, :n] + d[2, :n], 0.0)
     step[:n] = np.divide(rows, trace, out=np.zeros(n), where=trace > 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.base import END_ROWS, LANE_CONTACTS, LANE_ROWS, LANES, LaneArrays, blocks
+from ..backends.base import END_ROWS, LANE_BODIES, LANE_CONTACTS, LANE_FEW, LANE_ROWS, LANES, LaneArrays, blocks
 from ..problem.cone_problem import ConeProblem
 
 __all__ = ["lanes_of"]
@@ -19,8 +19,11 @@ def lanes_of(problem: ConeProblem, dtype: type) -> LaneArrays:
     def array(name: str, *shape: int, dtype: type = dtype) -> np.ndarray:
         return problem.buffer(f"lanes.{kind}.{name}", *shape, dtype=dtype)
 
+    few = problem.count <= LANE_FEW
     return LaneArrays(
         problem.count,
+        LANE_FEW if few else LANE_CONTACTS,
+        max(1, bodies) if few else LANE_BODIES,
         array("block", groups * LANE_ROWS),
         array("ends", groups * END_ROWS),
         array("place", entries, dtype=np.uint32),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..enums import Law, Status
 from ..errors import ProblemError, message
-from ..problem.cone_problem import ConeProblem
+from ..problem.cone_problem import ConeProblem, bounded_rows
 from .base import Solution, checked_guess, checked_problem
 from .residuals import measure, weigh
 
@@ -87,10 +87,7 @@ class MatrixForm:
     def __init__(self, problem: ConeProblem, *, matrix: bool = True) -> None:
         self.problem, self.count, self.dim = problem, problem.count, problem.dim
         n, dim = self.count, self.dim
-        weight = weigh(problem, 0, "unit_scale")[2]
-        scale = np.zeros((2, problem.bias.shape[1]))
-        work = np.zeros((2, problem.bias.shape[1]))
-        problem.backend.weigh(n, dim, problem.scratch["diagonal"], 2, scale, work[0], work[1])
+        _, scale, weight, _ = weigh(problem, 2)
         self.scale = np.repeat(scale[1, :n, None], dim, axis=1)
         self.scale[:, 0] = scale[0, :n]
         bias = self.scale * problem.bias[:dim, :n].T
@@ -98,7 +95,7 @@ class MatrixForm:
         self.unit = size if 0.0 < size < np.inf else 1.0
         self.bias = bias / self.unit
         mu = problem.friction[:n]
-        self.cone = mu >= 0.0
+        self.cone = ~problem.bounded
         self.friction = np.where(
             self.cone, mu * self.scale[:, 0] / self.scale[:, 1], mu / (self.scale[:, 0] * self.unit)
         )
@@ -174,7 +171,7 @@ def project(x: np.ndarray, friction: np.ndarray) -> np.ndarray:
     outside = np.maximum(0.0, t - mu * normal)
     pn = np.maximum(0.0, normal + mu * outside / (1.0 + mu * mu))
     out = x * np.minimum(1.0, mu * pn / np.maximum(t, TINY))[:, None]
-    out[:, 0] = np.where(friction < 0.0, np.clip(normal, friction, -friction), pn)
+    out[:, 0] = np.where(bounded_rows(friction), np.clip(normal, friction, -friction), pn)
     return out
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..problem.cone_problem import bounded_rows
 from .matrix_form import project
 from .semismooth_newton import block_diagonal, projection_slopes
 
@@ -49,7 +50,7 @@ def minimum_norm(
     columns = sp.csr_matrix(columns @ sp.diags(scale))
     target = scale * value
     unit = norm(target)
-    dual = _Dual(columns, np.where(friction < 0.0, friction / unit, friction), target / unit)
+    dual = _Dual(columns, np.where(bounded_rows(friction), friction / unit, friction), target / unit)
     x, delta, iterations = np.zeros(len(value)), FIRST_DELTA, 0
     best, least = dual.point(x), np.inf
     while iterations < limit:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
-from ..problem.cone_problem import ConeProblem
+from ..problem.cone_problem import ConeProblem, Weights
 
 __all__ = ["Residuals", "measure"]
 
@@ -60,7 +60,7 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     n, b = problem.count, problem.backend
     if n == 0:
         return Residuals(law, *(0.0,) * 12)
-    _, scale, weight, tangential = weigh(problem, 0, "unit_scale")
+    _, scale, weight, tangential = weigh(problem, 0)
     product = problem.vector("product")
     problem.operator.product(impulse, product)
     values = problem.buffer("values", MEASURES)
@@ -92,13 +92,15 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     )
 
 
-def weigh(problem: ConeProblem, mode: int, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Diagonal blocks (6, cap), scales (2, cap) into the buffer `name`, the weights w (cap,) of the natural map and
-    sqrt(lambda_max(N_TT)) (cap,). With rolling friction: scales (4, cap), weights (2, cap) of forces and torques,
-    roots (3, cap). mode: see the kernel."""
+def weigh(problem: ConeProblem, mode: int) -> Weights:
+    """Diagonal blocks, scales, weights and roots of a problem, found once. mode: see the kernel."""
+    if mode in problem.known:
+        return problem.known[mode]
     cap, b = problem.bias.shape[1], problem.backend
     diagonal = problem.buffer("diagonal", 6, cap)
-    problem.operator.diagonal_blocks(diagonal)
+    if not problem.known:
+        problem.operator.diagonal_blocks(diagonal)
+    name = f"scale of mode {mode}"
     if problem.is_rolling:
         scale, weight = problem.buffer(name, 4, cap), problem.buffer("weight", 2, cap)
         tangential, turns = problem.buffer("tangential", 3, cap), problem.buffer("turn_diagonal", 4, cap)
@@ -108,4 +110,5 @@ def weigh(problem: ConeProblem, mode: int, name: str) -> tuple[np.ndarray, np.nd
         scale, weight = problem.buffer(name, 2, cap), problem.buffer("weight", cap)
         tangential = problem.buffer("tangential", cap)
         b.weigh(problem.count, problem.dim, diagonal, mode, scale, weight, tangential)
-    return diagonal, scale, weight, tangential
+    found = problem.known[mode] = Weights(diagonal, scale, weight, tangential)
+    return found

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 
 from .. import checks
 from ..enums import Law, Status
-from ..problem.cone_problem import ConeProblem
+from ..problem.cone_problem import ConeProblem, bounded_rows
 from .apgd import SolverAPGD
 from .matrix_form import TINY, MatrixForm, MeasuredSolver
 
@@ -134,11 +134,11 @@ def _line_search(
 def projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
     """An element of the generalised Jacobian of the projection, (n, dim, dim)."""
     n, dim = y.shape
-    mu = np.maximum(friction, 0.0)
+    mu, bounded = np.maximum(friction, 0.0), bounded_rows(friction)
     t = np.linalg.norm(y[:, 1:], axis=1)
     out = np.zeros((n, dim, dim))
-    inside = np.where(friction < 0.0, np.abs(y[:, 0]) <= -friction, (t <= mu * y[:, 0]) & (friction > 0.0))
-    zero = np.where(friction < 0.0, ~inside, mu * t <= -y[:, 0])
+    inside = np.where(bounded, np.abs(y[:, 0]) <= -friction, (t <= mu * y[:, 0]) & (friction > 0.0))
+    zero = np.where(bounded, ~inside, mu * t <= -y[:, 0])
     direction = y[:, 1:] / np.maximum(t, TINY)[:, None]
     normal = np.concatenate([np.ones((n, 1)), mu[:, None] * direction], axis=1)  # (1, mu t/|t|), the cone's ray
     edge = normal[:, :, None] * normal[:, None, :] / (1.0 + mu * mu)[:, None, None]
@@ -147,7 +147,7 @@ def projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
     out[:] = np.where(zero[:, None, None], 0.0, edge)
     whole = np.eye(dim)
     out[inside & (friction > 0.0)] = whole
-    out[inside & (friction < 0.0)] = np.diag([1.0] + [0.0] * (dim - 1))
+    out[inside & bounded] = np.diag([1.0] + [0.0] * (dim - 1))
     return out
 
 

@@ -7,7 +7,7 @@ step length and momentum come from the sums of the pass before.
 from __future__ import annotations
 
 from ...kernels.cones import coulomb_shift, project
-from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ...kernels.nesterov import Scalar, next_scalars
 from ..base import BLOCK
 from .first_order import (
@@ -84,6 +84,12 @@ def _nesterov_pass(mu, cone, scalars, nx, x, d, old, shift, partial):
         _nesterov_pass_plain(cone, scalars, nx, x, d, old, shift, partial)
 
 
+@formula
+def change_limit(scalars, cap):
+    """Piles need the limit on the momentum, ill-conditioned stacks do not: changed over when progress ends."""
+    scalars[Scalar.LIMIT] = 1.0 if scalars[Scalar.LIMIT] == cap else cap
+
+
 @loop
 def apgd(op, cone, gauge, stop, work, scalars, d, old):
     """Nesterov's method with gradient restart and best iterate. scalars: see `kernels.nesterov`; d, old: scratch.
@@ -114,10 +120,9 @@ def apgd(op, cone, gauge, stop, work, scalars, d, old):
             status, best_value, checks = check(k, gauge, stop, work, x, nx, best_value, checks)
             if status != RUNNING:
                 return k, products, status, best_value
-            # Piles need the limit, ill-conditioned stacks do not: change over when progress ends.
             if best_value < 0.7 * mark:
                 mark, since = best_value, k
             elif gauge.coulomb and k - since > PATIENCE:
-                scalars[Scalar.LIMIT] = 1.0 if scalars[Scalar.LIMIT] == cap else cap
+                change_limit(scalars, cap)
                 mark, since = best_value, k
     return k, products, MAX_ITERATIONS, best_value

@@ -10,7 +10,7 @@ from ...kernels.cones import coulomb_shift, project
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ...kernels.nesterov import Scalar, next_scalars
 from ..base import BLOCK
-from .apgd import PATIENCE
+from .apgd import PATIENCE, change_limit
 from .first_order import (
     CONVERGED,
     MAX_ITERATIONS,
@@ -27,8 +27,9 @@ from .operators import product
 
 SPENT = 4
 """Status: single precision gains nothing any more."""
-GAINING = 200
-"""Iterations in which single precision must gain three tenths of the stopping value."""
+GAINING, NOISE = 200, 0.5
+"""Where single precision has not gained three tenths of the stopping value in so many iterations, a step in double
+precision looks why: it removes rounding at once, to less than this part of the value, and slow progress it does not."""
 TRIES = 3
 """Proposals of single precision that double precision may turn down."""
 
@@ -47,14 +48,14 @@ def gradient_step(block, cone, nx, t, coulomb, x):
 
 @loop
 def _verified(op, cone, gauge, stop, work, curvature, best_value):
-    """The proposal x after a step in double precision: the better of its value and the best one."""
+    """The stopping value of the proposal x after a step in double precision, which is kept where it is the best."""
     product(op, work.x, work.nx)
     gradient_step(cone, work.nx, 1.0 / curvature, gauge.coulomb, work.x)
     product(op, work.x, work.nx)
     value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
     if value < best_value:
         copy_vector(cone.count, work.x, work.best)
-    return min(value, best_value)
+    return value
 
 
 @loop
@@ -70,6 +71,7 @@ def _iterations(op, lanes, scalars, count):
 def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
     """Single precision: (iterations, products, status, best verified value)."""
     low, mark, since, aim, tries, k, products = best_value, best_value, 0, stop.tolerance, 0, 0, 0
+    cap, idle = scalars[Scalar.LIMIT], 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
         _iterations(op, lanes, scalars, ahead)
@@ -81,10 +83,10 @@ def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
             low = value
             unpack_lanes(lanes, work.x)
         if low < 0.7 * mark:
-            mark, since = low, k
+            mark, since, idle = low, k, 0
         if low <= aim:
-            best_value = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
-            products += 2
+            found = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
+            best_value, products = min(best_value, found), products + 2
             if best_value <= stop.tolerance:
                 return k, k + products, CONVERGED, best_value
             tries += 1
@@ -92,8 +94,15 @@ def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
                 return k, k + products, SPENT, best_value
             aim = 0.5 * low
         elif k - since > GAINING:
-            break
-    best_value = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
+            found = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
+            best_value, mark, since, products = min(best_value, found), low, k, products + 2
+            if found < NOISE * low:
+                return k, k + products, CONVERGED if found <= stop.tolerance else SPENT, best_value
+            idle += 1
+            if gauge.coulomb and idle % (PATIENCE // GAINING) == 0:
+                change_limit(scalars, cap)
+    found = _verified(op, cone, gauge, stop, work, scalars[Scalar.CURVATURE], best_value)
+    best_value = min(best_value, found)
     status = CONVERGED if best_value <= stop.tolerance else MAX_ITERATIONS if k >= stop.limit else SPENT
     return k, k + products + 2, status, best_value
 
@@ -117,11 +126,10 @@ def _descend(op, cone, gauge, stop, work, scalars, lanes, best_value):
             unpack_lanes(lanes, work.best)
         if status != RUNNING:
             return k, k + products, status, best_value
-        # Piles need the limit, ill-conditioned stacks do not: change over when progress ends.
         if best_value < 0.7 * mark:
             mark, since = best_value, k
         elif gauge.coulomb and k - since > PATIENCE:
-            scalars[Scalar.LIMIT] = 1.0 if scalars[Scalar.LIMIT] == cap else cap
+            change_limit(scalars, cap)
             mark, since = best_value, k
     return k, k + products, MAX_ITERATIONS, best_value
 

@@ -12,9 +12,11 @@ import numpy as np
 
 from ...kernels.cones import coulomb_shift, local_error, natural_map, tangent_residual
 from ...kernels.jit import blockwise, formula, loop
-from ..base import END_ROWS, LANE_BODIES, LANE_CONTACTS, LANE_ROWS, LANES
+from ..base import END_ROWS, LANE_ROWS, LANES
 from .measure import RESIDUAL_EQ25, natural_value
 
+PARTS = "(lanes.count + lanes.part - 1) // lanes.part"
+BODY_PARTS = "(lanes.inverse.shape[0] + lanes.body_part - 1) // lanes.body_part"
 WIDE = np.uint64(LANES)
 SIZE = np.uint64(LANES * LANE_ROWS)
 (
@@ -44,11 +46,11 @@ def _end(c):
     return i // WIDE * ENDS + i % WIDE
 
 
-@blockwise(LANE_CONTACTS, "cone.count")
+@blockwise(1, PARTS)
 def pack_contacts(block, op, cone, gauge, lanes, x):
     """Lanes of a scaled problem, with impulses x that have made no step yet. Lanes without a contact are zero."""
     b, ends, frame, soft = lanes.block, lanes.ends, op.frame, op.compliance.shape[1] > 0
-    for c in range(block * LANE_CONTACTS, min(cone.count, (block + 1) * LANE_CONTACTS)):
+    for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
         i = _place(c)
         for k in range(9):
             b[i + WIDE * np.uint64(k)] = frame[k, c]
@@ -68,7 +70,7 @@ def pack_contacts(block, op, cone, gauge, lanes, x):
         for k in (AX, AY, AZ, BX, BY, BZ):
             ends[j + k] = 0.0
     for c in range(
-        max(cone.count, block * LANE_CONTACTS), min(LANES * (-(-cone.count // LANES)), (block + 1) * LANE_CONTACTS)
+        max(cone.count, block * lanes.part), min(LANES * (-(-cone.count // LANES)), (block + 1) * lanes.part)
     ):
         i, j = _place(c), _end(c)
         for k in range(LANE_ROWS):
@@ -78,10 +80,10 @@ def pack_contacts(block, op, cone, gauge, lanes, x):
         b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
 
 
-@blockwise(LANE_CONTACTS, "cone.count")
+@blockwise(1, PARTS)
 def pack_ends(block, op, cone, lanes):
     """Where the entries of bodies find their contacts."""
-    for c in range(block * LANE_CONTACTS, min(cone.count, (block + 1) * LANE_CONTACTS)):
+    for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
         i = np.uint64(2) * _end(c)
         for side in range(2):
             e = op.slot_b[c] if side else op.slot_a[c]
@@ -92,22 +94,22 @@ def pack_ends(block, op, cone, lanes):
                 lanes.arm[e, 3] = 1.0 if side else -1.0
 
 
-@blockwise(LANE_BODIES, "op.inverse_mass.shape[0]")
+@blockwise(1, BODY_PARTS)
 def pack_bodies(block, op, lanes):
     """Inverse masses and inertias in the precision of the lanes."""
-    for i in range(block * LANE_BODIES, min(op.inverse_mass.shape[0], (block + 1) * LANE_BODIES)):
+    for i in range(block * lanes.body_part, min(op.inverse_mass.shape[0], (block + 1) * lanes.body_part)):
         for k in range(3):
             lanes.inverse[i, k] = op.inverse_mass[i, k]
         for k in range(6):
             lanes.inverse[i, 3 + k] = op.inverse_inertia[i, k]
 
 
-@blockwise(LANE_BODIES, "lanes.inverse.shape[0]")
+@blockwise(1, BODY_PARTS)
 def body_lanes(block, entry_start, lanes):
     """Velocities of both ends of all contacts from their world impulses: V = M^-1 (sum of the body's entries)."""
     b, place, arm, inverse = lanes.ends, lanes.place, lanes.arm, lanes.inverse
     zero = b.dtype.type(0.0)
-    for i in range(block * LANE_BODIES, min(inverse.shape[0], (block + 1) * LANE_BODIES)):
+    for i in range(block * lanes.body_part, min(inverse.shape[0], (block + 1) * lanes.body_part)):
         first, end = entry_start[i], entry_start[i + 1]
         fx, fy, fz, tx, ty, tz = zero, zero, zero, zero, zero, zero
         for e in range(first, end):
@@ -143,17 +145,17 @@ def _relative(b, i, v, j):
     return n0, n1, n2
 
 
-@blockwise(LANE_CONTACTS, "lanes.count")
+@blockwise(1, PARTS)
 def contact_lanes(block, lanes, scalars):
     """`nesterov_pass` on lanes, ended by the new world impulses. Per block: the sums d.d, d.h, g.d."""
     b, ends, partial = lanes.block, lanes.ends, lanes.partial
     number = b.dtype.type  # literals would make doubles of everything
     zero, one, tiny = number(0.0), number(1.0), number(1e-30)
     beta, t, blend = number(scalars[1]), number(1.0 / scalars[0]), number(scalars[2])
-    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (LANE_CONTACTS // LANES))
+    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
     for k in range(3 * LANES):
         partial[block, k] = zero
-    for j in range(block * (LANE_CONTACTS // LANES), last):
+    for j in range(block * (lanes.part // LANES), last):
         base, other = np.uint64(j) * SIZE, np.uint64(j) * ENDS
         for lane in range(LANES):
             i, e = base + np.uint64(lane), other + np.uint64(lane)
@@ -196,29 +198,29 @@ def contact_lanes(block, lanes, scalars):
 def sum_lanes(lanes):
     """Sums of d.d, d.h and g.d over the blocks, in order, in double precision."""
     dd, dh, gd = 0.0, 0.0, 0.0
-    for block in range((lanes.count + LANE_CONTACTS - 1) // LANE_CONTACTS):
+    for block in range((lanes.count + lanes.part - 1) // lanes.part):
         dd += lanes.partial[block, 0]
         dh += lanes.partial[block, LANES]
         gd += lanes.partial[block, 2 * LANES]
     return dd, dh, gd
 
 
-@blockwise(LANE_CONTACTS, "lanes.count")
+@blockwise(1, PARTS)
 def unpack_lanes(block, lanes, x):
     """The impulses of all contacts (3, cap)."""
-    for c in range(block * LANE_CONTACTS, min(lanes.count, (block + 1) * LANE_CONTACTS)):
+    for c in range(block * lanes.part, min(lanes.count, (block + 1) * lanes.part)):
         i = _place(c)
         x[0, c], x[1, c], x[2, c] = lanes.block[i + X0], lanes.block[i + X1], lanes.block[i + X2]
 
 
-@blockwise(LANE_CONTACTS, "lanes.count")
+@blockwise(1, PARTS)
 def measure_lanes(block, lanes, coulomb, speed):
     """Per block, into `lanes.sums`: the squares of the natural map, r^, g^, u^ and the largest local error."""
     b, ends, sums = lanes.block, lanes.ends, lanes.sums
-    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (LANE_CONTACTS // LANES))
+    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
     for k in range(5 * LANES):
         sums[block, k] = 0.0
-    for j in range(block * (LANE_CONTACTS // LANES), last):
+    for j in range(block * (lanes.part // LANES), last):
         base, other = np.uint64(j) * SIZE, np.uint64(j) * ENDS
         for lane in range(LANES):
             i, e = base + np.uint64(lane), other + np.uint64(lane)
@@ -241,14 +243,14 @@ def measure_lanes(block, lanes, coulomb, speed):
             sums[block, 4 * LANES + k] = max(sums[block, 4 * LANES + k], float(b[base + M4 + np.uint64(k)]))
 
 
-@blockwise(LANE_CONTACTS, "lanes.count")
+@blockwise(1, PARTS)
 def tangent_lanes(block, lanes, coulomb):
     """Per block, into `lanes.sums`: the squared residual of Eq. 25 for a vanishing step."""
     b, ends, sums = lanes.block, lanes.ends, lanes.sums
-    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (LANE_CONTACTS // LANES))
+    last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
     for k in range(LANES):
         sums[block, k] = 0.0
-    for j in range(block * (LANE_CONTACTS // LANES), last):
+    for j in range(block * (lanes.part // LANES), last):
         base, other = np.uint64(j) * SIZE, np.uint64(j) * ENDS
         for lane in range(LANES):
             i, e = base + np.uint64(lane), other + np.uint64(lane)
@@ -264,7 +266,7 @@ def tangent_lanes(block, lanes, coulomb):
 @loop
 def lane_value(kind, lanes, gauge):
     """The stopping value of the impulses in the lanes, of which `RESIDUAL_EQ25` is that of a vanishing step."""
-    blocks = (lanes.count + LANE_CONTACTS - 1) // LANE_CONTACTS
+    blocks = (lanes.count + lanes.part - 1) // lanes.part
     if kind == RESIDUAL_EQ25:
         tangent_lanes(lanes, gauge.coulomb)
         total = 0.0

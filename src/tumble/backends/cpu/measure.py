@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import coulomb_shift, interval_gap, local_error, natural_map, violation, weighted_set
+from ...kernels.cones import coulomb_shift, interval_gap, is_interval, local_error, natural_map, violation, weighted_set
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK, Measure
 from .rolling import measure_blocks_rolling
@@ -122,8 +122,8 @@ def _measure_blocks_plain(block, gauge, x, nx, partial):
         obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
         dmax = max(dmax, d)
         dhat = max(dhat, v * d)
-        comp = max(comp, abs(gn * un) if m >= 0.0 else 0.0)
-        pen = max(pen, -un if m >= 0.0 else 0.0)
+        comp = max(comp, 0.0 if is_interval(m) else abs(gn * un))
+        pen = max(pen, 0.0 if is_interval(m) else -un)
     partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
     partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
     partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
@@ -182,7 +182,7 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
     """Largest delta_i + mu_i sqrt(lambda_max(N_TT)) sqrt(gap): how far the certificate's problem lies [m/s]."""
     worst = 0.0
     for c in range(count):
-        if mu[c] >= 0.0:
+        if not is_interval(mu[c]):
             d = max(0.0, -(nx[0, c] + bias[0, c]))
             worst = max(worst, d + mu[c] * tangential[c] * root_gap)
     return worst

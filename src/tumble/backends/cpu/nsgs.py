@@ -12,7 +12,7 @@ import math
 from numba import types
 from numba.extending import overload
 
-from ...kernels.cones import project
+from ...kernels.cones import is_interval, project
 from ...kernels.jit import formula, loop
 from ..base import ContactArrays, MatrixArrays
 from .first_order import CONVERGED, MAX_ITERATIONS, RUNNING, check, first_value, project_all
@@ -53,19 +53,23 @@ def disc_minimum(d1, d2, b1, b2, radius):
 
 
 @formula
-def local_value(n, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb):
-    """u_n - s for a given normal impulse (s = 0 or mu |u_T|), and the tangential impulse."""
-    t1, t2, speed = disc_minimum(d1, d2, q1 + c1 * n, q2 + c2 * n, mu * n)
-    value = nn * n + c1 * t1 + c2 * t2 + qn
+def local_value(n, nn, c, d, q, qn, mu, coulomb):
+    """u_n - s for a given normal impulse (s = 0 or mu |u_T|), and the tangential impulse. c, d, q: coupling, diagonal
+    and velocity of the two tangents in the eigenbasis."""
+    t1, t2, speed = disc_minimum(d[0], d[1], q[0] + c[0] * n, q[1] + c[1] * n, mu * n)
+    value = nn * n + c[0] * t1 + c[1] * t2 + qn
     return (value if coulomb else value - mu * speed), t1, t2
 
 
 @formula
-def solve_contact(nn, uu, ww, nu, nw, uw, qn, qu, qw, mu, coulomb, start):
-    """Exact solution of one block (True), or False where its normal row cannot be moved."""
+def solve_contact(block, q, mu, coulomb, start):
+    """Exact solution of one block (True), or False where its normal row cannot be moved. block: nn, uu, ww, nu, nw, uw;
+    q: its velocity without its own impulse."""
+    nn, uu, ww, nu, nw, uw = block
+    qn, qu, qw = q
     if nn <= FROZEN * (uu + ww):
         return False, 0.0, 0.0, 0.0
-    if mu < 0.0:
+    if is_interval(mu):
         return True, min(max(-qn / nn, mu), -mu), 0.0, 0.0
     if mu == 0.0:
         return True, max(0.0, -qn / nn), 0.0, 0.0
@@ -83,20 +87,20 @@ def solve_contact(nn, uu, ww, nu, nw, uw, qn, qu, qw, mu, coulomb, start):
             c, s = uw, spread - half
         size = math.sqrt(c * c + s * s)
         c, s = c / size, s / size
-    q1, q2 = c * qu + s * qw, c * qw - s * qu
-    c1, c2 = c * nu + s * nw, c * nw - s * nu
+    turned = (c * qu + s * qw, c * qw - s * qu)
+    coupling = (c * nu + s * nw, c * nw - s * nu)
     # Bracket the normal impulse.
     low, f_low = 0.0, qn
     if not coulomb:
         f_low = qn - mu * math.sqrt(qu * qu + qw * qw)
     high = start if start > 0.0 else -f_low / nn
-    f_high, t1, t2 = local_value(high, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb)
+    f_high, t1, t2 = local_value(high, nn, coupling, (d1, d2), turned, qn, mu, coulomb)
     for _ in range(200):
         if f_high >= 0.0:
             break
         low, f_low = high, f_high
         high *= 2.0
-        f_high, t1, t2 = local_value(high, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb)
+        f_high, t1, t2 = local_value(high, nn, coupling, (d1, d2), turned, qn, mu, coulomb)
     if f_high < 0.0:
         return False, 0.0, 0.0, 0.0
     # Illinois: false position that halves the value of an end that stays.
@@ -107,7 +111,7 @@ def solve_contact(nn, uu, ww, nu, nw, uw, qn, qu, qw, mu, coulomb, start):
         n = (low * f_high - high * f_low) / (f_high - f_low)
         if not low < n < high:
             n = 0.5 * (low + high)
-        f, t1, t2 = local_value(n, nn, c1, c2, d1, d2, qn, q1, q2, mu, coulomb)
+        f, t1, t2 = local_value(n, nn, coupling, (d1, d2), turned, qn, mu, coulomb)
         if f == 0.0:
             break
         if f > 0.0:
@@ -133,7 +137,7 @@ def new_impulse(a, c, x, u0, u1, u2, mu, coulomb, omega):
     q0 = u0 - nn * g0 - nu * g1 - nw * g2
     q1 = u1 - nu * g0 - uu * g1 - uw * g2
     q2 = u2 - nw * g0 - uw * g1 - ww * g2
-    done, p0, p1, p2 = solve_contact(nn, uu, ww, nu, nw, uw, q0, q1, q2, mu, coulomb, g0)
+    done, p0, p1, p2 = solve_contact((nn, uu, ww, nu, nw, uw), (q0, q1, q2), mu, coulomb, g0)
     if not done:
         t = 1.0 / (nn + uu + ww) if nn + uu + ww > 0.0 else 0.0
         shift = max(0.0, mu) * math.sqrt(u1 * u1 + u2 * u2) if coulomb else 0.0

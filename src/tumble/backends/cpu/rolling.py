@@ -5,7 +5,7 @@ mu (3, cap): sliding, spinning and rolling friction; scale (4, cap), weight (2, 
 
 from __future__ import annotations
 
-from ...kernels.cones import interval_gap, local_error, project_rolling, rolling_shift
+from ...kernels.cones import interval_gap, is_interval, local_error, project_rolling, rolling_shift, weighted_set
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK
 
@@ -104,12 +104,14 @@ def nesterov_dots_rolling(block, cone, v, shift, beta, partial):
 
 
 @formula
-def _natural(gn, gu, gw, gs, gp, gq, an, au, aw, as_, ap, aq, mu, sigma, rho):
-    """Squared norm of g - Pi_K(g - a)."""
-    n, u, w, s, p, q = project_rolling(gn - an, gu - au, gw - aw, gs - as_, gp - ap, gq - aq, mu, sigma, rho)
+def _natural(g, a, mu, sigma, rho):
+    """Squared norm of g - Pi_K(g - a), of six numbers each."""
+    n, u, w, s, p, q = project_rolling(
+        g[0] - a[0], g[1] - a[1], g[2] - a[2], g[3] - a[3], g[4] - a[4], g[5] - a[5], mu, sigma, rho
+    )
     return (
-        (gn - n) * (gn - n) + (gu - u) * (gu - u) + (gw - w) * (gw - w)
-        + (gs - s) * (gs - s) + (gp - p) * (gp - p) + (gq - q) * (gq - q)
+        (g[0] - n) * (g[0] - n) + (g[1] - u) * (g[1] - u) + (g[2] - w) * (g[2] - w)
+        + (g[3] - s) * (g[3] - s) + (g[4] - p) * (g[4] - p) + (g[5] - q) * (g[5] - q)
     )  # fmt: skip
 
 
@@ -141,14 +143,16 @@ def measure_blocks_rolling(block, gauge, x, nx, partial):
         a = un + slide if coulomb else un
         w, z = weight[0, c], weight[1, c]
         v, y = 1.0 / w, 1.0 / z
+        g = (gn, gu, gw, gs, gp, gq)
         one = _natural(
-            w * gn, w * gu, w * gw, z * gs, z * gp, z * gq, v * a, v * ut, v * uw, y * us, y * up, y * uq,
-            mu0 * w if mu0 < 0.0 else mu0, sigma * z * v, rho * z * v,
-        )  # fmt: skip
-        eq += _natural(
-            gn, gu, gw, gs, gp, gq, G_D * a, G_D * ut, G_D * uw, G_D * us, G_D * up, G_D * uq, mu0, sigma, rho
+            (w * gn, w * gu, w * gw, z * gs, z * gp, z * gq),
+            (v * a, v * ut, v * uw, y * us, y * up, y * uq),
+            weighted_set(mu0, w),
+            sigma * z * v,
+            rho * z * v,
         )
-        cla += _natural(gn, gu, gw, gs, gp, gq, a, ut, uw, us, up, uq, mu0, sigma, rho)
+        eq += _natural(g, (G_D * a, G_D * ut, G_D * uw, G_D * us, G_D * up, G_D * uq), mu0, sigma, rho)
+        cla += _natural(g, (a, ut, uw, us, up, uq), mu0, sigma, rho)
         rr1 += _squares(rn, ru, rw, rs, rp, rq, 1.0, 1.0)
         gg1 += _squares(gn, gu, gw, gs, gp, gq, 1.0, 1.0)
         uu1 += _squares(un, ut, uw, us, up, uq, 1.0, 1.0)
@@ -161,7 +165,7 @@ def measure_blocks_rolling(block, gauge, x, nx, partial):
         local = max(local, local_error(one, r2, u2, w, speed))
         most = max(most, w * w * one)
         d = 0.0
-        if mu0 >= 0.0:
+        if not is_interval(mu0):
             d = max(0.0, (0.0 if coulomb else slide) - un)
             comp = max(comp, abs(gn * un))
             pen = max(pen, -un)
@@ -183,7 +187,7 @@ def rolling_shift_bound(count, nx, bias, mu, tangential, root_gap):
     """As `coulomb_shift_bound`, with tangential (3, cap) of the blocks that slide, spin and roll."""
     worst = 0.0
     for c in range(count):
-        if mu[0, c] >= 0.0:
+        if not is_interval(mu[0, c]):
             d = max(0.0, -(nx[0, c] + bias[0, c]))
             reach = mu[0, c] * tangential[0, c] + mu[1, c] * tangential[1, c] + mu[2, c] * tangential[2, c]
             worst = max(worst, d + reach * root_gap)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import project
+from ...kernels.cones import is_interval, project
 from ...kernels.contact_rows import contact_row, diagonal_block, recalled_vector, world_vector
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ...kernels.linalg import largest_eigenvalue
@@ -70,13 +70,14 @@ def matrix_diagonal(count, dim, start, contact, component, value, diagonal):
                         diagonal[2 + k + q, c] = value[e]
 
 
-@loop
-def weigh(count, dim, diagonal, mode, scale, weight, tangential):
+@blockwise(BLOCK)
+def weigh(block, count, dim, diagonal, mode, scale, weight, tangential):
     """Scales (2, cap) of normal and tangential rows, the weight w of the natural map and sqrt(lambda_max(N_TT)).
 
     mode 0: no scaling, 1: one scalar a contact, 2: normal and tangential rows apart.
     """
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         nn, uu, ww, uw = diagonal[0, c], diagonal[1, c], diagonal[2, c], diagonal[5, c]
         mean = (nn + uu + ww) / dim
         weight[c] = math.sqrt(mean) if mean > 0.0 else 1.0
@@ -190,22 +191,24 @@ def remember(count, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
         world_vector(c, frame, x, impulse)
 
 
-@loop
-def scale_rows(count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
+@blockwise(BLOCK)
+def scale_rows(block, count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
     """Bias, sets and starting impulses of the scaled problem: S r, mu s_n / s_t (bounds / s_n), S^-1 guess."""
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         sn, st = scale[0, c], scale[1, c]
-        scaled_mu[c] = mu[c] * sn / st if mu[c] >= 0.0 else mu[c] / sn
+        scaled_mu[c] = mu[c] / sn if is_interval(mu[c]) else mu[c] * sn / st
         scaled_bias[0, c] = sn * bias[0, c]
         scaled_bias[1, c], scaled_bias[2, c] = st * bias[1, c], st * bias[2, c]
         x[0, c] = guess[0, c] / sn
         x[1, c], x[2, c] = guess[1, c] / st, guess[2, c] / st
 
 
-@loop
-def unscale_impulses(count, scale, mu, x, out):
+@blockwise(BLOCK)
+def unscale_impulses(block, count, scale, mu, x, out):
     """Impulses S x, put back on the cone where rounding of the scales left them outside."""
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         sn, st = scale[0, c], scale[1, c]
         n, u, w = project(sn * x[0, c], st * x[1, c], st * x[2, c], mu[c])
         out[0, c], out[1, c], out[2, c] = n, u, w
