@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from .jit import formula
+from .jit import formula, merged_formula
 from .kinds import KINEMATIC
 from .linalg import cross, dot, row3, sub, tangents
 
@@ -18,7 +18,7 @@ def recovery_speed(recovery, gravity, size):
     return recovery if recovery >= 0.0 else math.sqrt(0.02 * gravity * size)
 
 
-@formula
+@merged_formula
 def contact_row(c, touch, center, free, h, recovery, gravity, rows):
     """Frame, arms and r = b + D^T v_free of contact c."""
     body_a, body_b, slot_a, slot_b, normal, point, gap, size = touch
@@ -78,7 +78,7 @@ def _form(a, ja, b, jb, im, s):
     return im[0] * a[0] * b[0] + im[1] * a[1] * b[1] + im[2] * a[2] * b[2] + dot(ja, x)
 
 
-@formula
+@merged_formula
 def diagonal_block(c, a, b, frame, arms, inverse_mass, inverse_inertia, diagonal):
     """N_ii of contact c between the bodies a and b (6, cap): nn, uu, ww, nu, nw, uw."""
     e = (
@@ -153,7 +153,7 @@ def turning_friction(c, pair, spinning, rolling, friction):
     friction[2, c] = rolling[pair[c]]
 
 
-@formula
+@merged_formula
 def recovered_work(c, own, x, after, gap, compliance, h):
     """What of the normal work of contact c pushed an overlap apart, and the most that could have [J]."""
     if gap[c] < 0.0 and x[0, c] > 0.0 and not (compliance.shape[1] > 0 and compliance[0, c] > 0.0):
@@ -162,7 +162,7 @@ def recovered_work(c, own, x, after, gap, compliance, h):
     return 0.0, 0.0
 
 
-@formula
+@merged_formula
 def work_of_driven(c, b, sign, arm, work, kind, frame, arms, x, velocity):
     """`work` and what body b of contact c puts in if its motion is prescribed [J]. sign: of the impulses on it; arm:
     first row of its arm."""
@@ -182,7 +182,7 @@ def work_of_driven(c, b, sign, arm, work, kind, frame, arms, x, velocity):
     return work
 
 
-@formula
+@merged_formula
 def recalled_vector(c, found, kin, frame, column, out):
     """A world vector that contact c remembered (3, k), in its frame; zero where there is none (see `recall`)."""
     k = found[c]
@@ -198,7 +198,7 @@ def recalled_vector(c, found, kin, frame, column, out):
             )
 
 
-@formula
+@merged_formula
 def world_vector(c, frame, x, out):
     """A vector n, u, w of contact c in world axes."""
     for d in range(3):
@@ -214,7 +214,7 @@ def rest_gap(gap, band, carries, part):
     return part * (gap + band) if gap < -band else 0.0
 
 
-@formula
+@merged_formula
 def gap_to_close(c, gaps, found, impulse, rule, out):
     """`rest_gap` of contact c into out; returns the shift of a gap within the band [m]."""
     gap, size, pair, firm = gaps

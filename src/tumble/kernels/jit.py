@@ -294,7 +294,7 @@ def {name}(block, count, {arguments}):
     for i in range(min({size}, count - block * {size})):
         item(unsigned(block) * unsigned({size}) + unsigned(i), {arguments})
 """
-    names = {"item": item, "unsigned": np.uint64, "__name__": function.__module__}
+    names = {"item": merged_formula(function), "unsigned": np.uint64, "__name__": function.__module__}
     exec(compile(source, function.__code__.co_filename, "exec"), names)
     names[name].__doc__ = function.__doc__
     return blockwise(size)(names[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .jit import formula
+from .jit import formula, merged_formula
 from .joints import coordinate
 from .linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4
 
@@ -13,7 +13,7 @@ DROP = 1e-11
 Far above rounding, and far below what bodies of very different masses leave."""
 
 
-@formula
+@merged_formula
 def coordinate_at(k, frames, position, orientation):
     """`coordinate` k of `FrameArrays` with the bodies at some poses."""
     f = frames.frame[k]
@@ -27,7 +27,7 @@ def coordinate_at(k, frames, position, orientation):
     return coordinate(frames.kind[k], frames.axis[k, 0], frames.axis[k, 1], p, ma, xa, q, mb, xb)
 
 
-@formula
+@merged_formula
 def row_jacobian(r, row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
     """J and M^-1 J (.., 24) of a row, whose two coordinates have weights, at place r."""
     for k in range(2):

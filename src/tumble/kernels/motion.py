@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from .jit import formula
+from .jit import formula, merged_formula
 from .kinds import DYNAMIC, KINEMATIC
 from .linalg import (
     add,
@@ -264,7 +264,7 @@ def after_kick(m, spin, before, after, lx, ly, lz):
     return add(spin, mat_t_vec(m, sub(after, before)))
 
 
-@formula
+@merged_formula
 def kicked_by_forces(i, masses, loads, prescribed, orientation, velocity, spin, h, out):
     """See `backends.cpu.predict`: body i."""
     kind, inverse_mass, inertia, locked = masses
@@ -298,7 +298,7 @@ def kicked_by_forces(i, masses, loads, prescribed, orientation, velocity, spin, 
         free[i, 3 + k] = before[i, 3 + k] + h * dw[k]
 
 
-@formula
+@merged_formula
 def drifted(i, kind, inertia, locked, prescribed, h, start):
     """Position, orientation and spin of body i after h with the velocities at the start."""
     position, orientation, velocity, spin = start
@@ -316,7 +316,7 @@ def drifted(i, kind, inertia, locked, prescribed, h, start):
     return (x[0] + h * v[0], x[1] + h * v[1], x[2] + h * v[2]), q, s
 
 
-@formula
+@merged_formula
 def moved(i, weights, kick, loads, free, change, h, rest, motion, sums):
     """Velocity and pose of body i after the kick and the drift, into `motion`; returns the sums of `advance` with what
     it adds to them."""

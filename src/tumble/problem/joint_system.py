@@ -70,6 +70,9 @@ class JointSystem:
         used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
         self._scratch = FactorWork(used, np.zeros(n), mark, path)
         self._dropped = np.zeros(max(1, len(pattern.cluster) - 1), np.int64)
+        p = pattern
+        self._rows = PatternArrays(p.cluster, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start)
+        self._factor = FactorArrays(self.l_row, self.l_value, self.inverse_pivot, self._dropped)
         dynamic = model.body_kind == BodyKind.DYNAMIC
         light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
         least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
@@ -88,14 +91,9 @@ class JointSystem:
 
     def factor(self) -> None:
         """Factor S with the compliance that is set."""
-        p = self._pattern
         whole = self._whole_diagonal()
-        self._backend.factor_joints(
-            PatternArrays(p.cluster, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
-            SystemArrays(self.jacobian, self.weighted, self.compliance, whole),
-            FactorArrays(self.l_row, self.l_value, self.inverse_pivot, self._dropped),
-            self._scratch,
-        )
+        system = SystemArrays(self.jacobian, self.weighted, self.compliance, whole)
+        self._backend.factor_joints(self._rows, system, self._factor, self._scratch)
 
     def _whole_diagonal(self) -> np.ndarray:
         """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""
