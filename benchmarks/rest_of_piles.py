@@ -2,8 +2,11 @@
 
     python benchmarks/rest_of_piles.py {silo|mixed|bed|stack} COUNT SECONDS
 
-Every half second: steps that missed and by how much, the bodies with three loaded contacts, the fastest of them in g h,
-and how far they went since the last line in sizes. At the end the force on walls and floor over the last 100 steps.
+Every half second: steps that missed and by how much, the bodies that are held, the fastest of them in g h, and how far
+they went since the last line in sizes. At the end the force on walls and floor over the last 100 steps.
+
+A body is held if no motion of its centre is compatible with the contacts that load it, as they are: one that sticks
+resists in all directions, one that slides along its normal alone. What rolls away together with others counts as held.
 """
 
 from __future__ import annotations
@@ -15,8 +18,11 @@ import numpy as np
 import tumble as tb
 from tumble.enums import BodyKind
 from tumble.experiments.rest import Settings, _bed, _stack
+from tumble.problem.operators import contact_arrays
 
 G, DT, R = 9.81, 2e-3, 0.02
+NEARLY = 0.05
+"""Motions that contacts resist by less than this part of what they resist most count as free."""
 SHAPES = (
     tb.Box((1.6 * R, 1.3 * R, 1.1 * R)),
     tb.Sphere(0.8 * R),
@@ -48,6 +54,26 @@ def pile(kind: str, count: int) -> tb.Model:
     return scene.build()
 
 
+def held(sim: tb.Simulation, moves: np.ndarray, light: float) -> np.ndarray:
+    """(n,) Which bodies their own contacts hold; light: a force that is none [N]."""
+    c, problem, n = sim.last.contacts, sim.last.problem, sim.last.contacts.count
+    arrays, g = contact_arrays(problem.operator), sim.last.impulse[:3, :n]
+    bears = np.linalg.norm(g, axis=0) > light * sim.last.dt
+    slides = np.hypot(g[1], g[2]) >= (1.0 - 1e-3) * problem.sliding_friction[:n] * g[0]
+    rows: dict[int, list[np.ndarray]] = {}
+    for k in np.flatnonzero(bears):
+        for side, body in enumerate((c.body_a[k], c.body_b[k])):
+            for d in range(1 if slides[k] else 3):
+                e, arm = arrays.frame[3 * d : 3 * d + 3, k], arrays.arms[3 * side : 3 * side + 3, k]
+                rows.setdefault(int(body), []).append(np.r_[e, np.cross(arm, e) / R])
+    out = np.zeros(len(moves), bool)
+    for body, resisted in rows.items():
+        _, size, motions = np.linalg.svd(np.array(resisted))
+        free = motions[int(np.sum(size > NEARLY * size[0])) :]
+        out[body] = moves[body] and (len(free) == 0 or np.abs(free[:, :3]).max() < NEARLY)
+    return out
+
+
 def main() -> None:
     """Run and print."""
     kind, count, steps = sys.argv[1], int(sys.argv[2]), round(float(sys.argv[3]) / DT)
@@ -62,19 +88,16 @@ def main() -> None:
         if not report.converged:
             missed.append(report.missed)
         if k % 250 > 240 or k % 250 == 0 or k > steps - 100:
-            found = sim.contact_forces()
-            loaded = np.linalg.norm(found.force, axis=1) > 1e-3 * light
-            bodies = np.concatenate([found.body_a[loaded], found.body_b[loaded]])
-            held = moves & (np.bincount(bodies, minlength=model.body_count) >= 3)
-            speeds.append(np.linalg.norm(sim.velocities()[held], axis=1) / (G * DT))
+            found, stays = sim.contact_forces(), held(sim, moves, 1e-3 * light)
+            speeds.append(np.linalg.norm(sim.velocities()[stays], axis=1) / (G * DT))
             lift = found.force[~moves[found.body_a]].sum(axis=0) - found.force[~moves[found.body_b]].sum(axis=0)
             forces.append(abs(lift[2]) / weight)
         if k % 250 == 0 or k == steps:
-            gone = np.linalg.norm(sim.positions() - before, axis=1)[held].max() / size
+            gone = np.linalg.norm(sim.positions() - before, axis=1)[stays].max(initial=0.0) / size
             fast, before = np.concatenate(speeds), sim.positions()
             print(
                 f"t = {k * DT:.2f} s: {np.mean(iterations):.0f} iterations, {len(missed)} of {len(iterations)} steps "
-                f"missed by {np.median(missed or [0]):.1e} (at most {max(missed, default=0):.1e}) m; {held.sum()} of "
+                f"missed by {np.median(missed or [0]):.1e} (at most {max(missed, default=0):.1e}) m; {stays.sum()} of "
                 f"{moves.sum()} held, {np.median(fast):.1e} and at most {fast.max():.1e} g h, gone {gone:.1e}",
                 flush=True,
             )

@@ -33,13 +33,14 @@ from .scene.height_fields import HeightField
 from .scene.hulls import ConvexHull
 from .scene.materials import Material
 from .scene.meshes import Mesh
+from .scene.mixture import Mixture
 from .scene.model import Model, State
 from .scene.motion import Oscillation, SurfaceVelocity
 from .scene.primitives import drum, funnel, hopper, screw, wall
 from .scene.regions import BoxRegion, DiscRegion
 from .scene.rotations import axis_angle, euler, look_at
 from .scene.rounded import Rounded
-from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Placed, Sphere, open_box
+from .scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Frustum, HalfSpace, Placed, Sphere, open_box
 from .sim.query import distance
 from .sim.report import StepReport
 from .sim.run import RunResult
@@ -61,7 +62,7 @@ from .solve.unique_forces import UniqueForces, unique_impulses
 from .version import __version__
 
 for _kind in (
-    BoxRegion, DiscRegion, Material, Oscillation, RunResult, Save, StepOptions, StepReport, SurfaceVelocity,
+    BoxRegion, DiscRegion, Material, Mixture, Oscillation, RunResult, Save, StepOptions, StepReport, SurfaceVelocity,
     UniqueForces, *solvers.SOLVERS.values(),
 ):  # fmt: skip
     describe_fields(_kind)
@@ -77,6 +78,7 @@ __all__ = [
     "Cylinder",
     "DiscRegion",
     "Ellipsoid",
+    "Frustum",
     "HalfSpace",
     "HeightField",
     "Integrator",
@@ -84,6 +86,7 @@ __all__ = [
     "Law",
     "Material",
     "Mesh",
+    "Mixture",
     "Model",
     "MotorMode",
     "Oscillation",

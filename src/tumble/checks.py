@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import FileError, OptionsError, SceneError, TumbleError, message
+from .errors import FileError, OptionsError, SceneError, TumbleError, TumbleWarning, message
 
 QUATERNION_TOLERANCE = 1e-6
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -164,6 +165,7 @@ def positive_array(
 
 def quaternions(where: str, value: Any, count: int, *, error: type[TumbleError] = SceneError) -> np.ndarray:
     """Unit quaternions (count, 4) as (w, x, y, z). Within 1e-6 of unit length they are normalised, else refused."""
+    value = as_quaternions(value)
     out = array(where, value, (count, 4), error=error)
     length = np.sqrt(np.einsum("ij,ij->i", out, out))
     bad = np.flatnonzero(~(np.abs(length - 1.0) <= QUATERNION_TOLERANCE))
@@ -181,7 +183,20 @@ def quaternions(where: str, value: Any, count: int, *, error: type[TumbleError] 
 
 def quaternion(where: str, value: Any, *, error: type[TumbleError] = SceneError) -> np.ndarray:
     """One unit quaternion (4,)."""
-    return quaternions(where, array(where, value, (4,), error=error)[None], 1, error=error)[0]
+    return quaternions(where, array(where, as_quaternions(value), (4,), error=error)[None], 1, error=error)[0]
+
+
+def as_quaternions(value: Any) -> Any:
+    """A `scipy.spatial.transform.Rotation`, which tells x, y, z, w, as w, x, y, z; all else as it is."""
+    return np.roll(value.as_quat(), 1, axis=-1) if hasattr(value, "as_quat") else value
+
+
+def warn_of_order(where: str, value: Any) -> None:
+    """Say so where an orientation looks like "no rotation" in the order x, y, z, w of other programs."""
+    if dimensions(value) == 1 and np.array_equal(value, (0.0, 0.0, 0.0, 1.0)):
+        rule, got = "is a half turn about z, since quaternions are (w, x, y, z)", "(0, 0, 0, 1)"
+        remedy = "No rotation is (1, 0, 0, 0); for the half turn say axis_angle((0, 0, 1), degrees=180)."
+        warnings.warn(message(where, rule, got, remedy), TumbleWarning, stacklevel=4)
 
 
 def dimensions(value: Any) -> int:

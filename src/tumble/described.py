@@ -28,9 +28,10 @@ def field_docs(kind: type) -> dict[str, str]:
             continue
         body = getattr(_classes(path).get(base.__name__), "body", [])
         for node, below in itertools.pairwise(body):
-            told = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
-            if told and isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                found[node.target.id] = inspect.cleandoc(str(below.value.value))
+            text = below.value if isinstance(below, ast.Expr) else None
+            target = node.target if isinstance(node, ast.AnnAssign) else None
+            if isinstance(target, ast.Name) and isinstance(text, ast.Constant):
+                found[target.id] = inspect.cleandoc(str(text.value))
     return found
 
 

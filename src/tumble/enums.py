@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum, StrEnum
+from enum import IntEnum, IntFlag, StrEnum, auto
 
 __all__ = [
     "BlockKind",
@@ -15,6 +15,7 @@ __all__ = [
     "RowRole",
     "Scaling",
     "ShapeKind",
+    "ShapeTrait",
     "Status",
     "Stop",
 ]
@@ -41,21 +42,59 @@ class Presence(IntEnum):
     """Taken away by a sink; it does not come back."""
 
 
-class ShapeKind(IntEnum):
-    """Collision geometry."""
+class ShapeTrait(IntFlag):
+    """What code that treats several kinds of shapes asks for."""
 
-    SPHERE = 0
-    CAPSULE = 1
-    BOX = 2
-    CYLINDER = 3
-    CONE = 4
-    ELLIPSOID = 5
-    HULL = 6
-    TRIANGLE = 7
+    CONVEX = auto()
+    CLOSED = auto()
+    """The distance of a point from the core is a formula."""
+    CURVED = auto()
+    """The core has curved faces."""
+    REVOLVED = auto()
+    """The core is turned about z and has straight sides: `kernels/revolved.py`."""
+    FLAT = auto()
+    """It has flat faces to lie on."""
+    SURFACE = auto()
+    """Triangles of a pool."""
+
+
+_T = ShapeTrait
+
+
+class ShapeKind(IntEnum):
+    """Collision geometry, with its traits."""
+
+    traits: ShapeTrait
+
+    def __new__(cls, value: int, traits: ShapeTrait = _T(0)) -> ShapeKind:  # noqa: B008
+        """The number, which carries the traits."""
+        kind = int.__new__(cls, value)
+        kind._value_, kind.traits = value, traits
+        return kind
+
+    SPHERE = 0, _T.CONVEX | _T.CLOSED
+    CAPSULE = 1, _T.CONVEX | _T.CLOSED
+    BOX = 2, _T.CONVEX | _T.CLOSED | _T.FLAT
+    CYLINDER = 3, _T.CONVEX | _T.CLOSED | _T.CURVED | _T.REVOLVED | _T.FLAT
+    CONE = 4, _T.CONVEX | _T.CLOSED | _T.CURVED | _T.REVOLVED | _T.FLAT
+    ELLIPSOID = 5, _T.CONVEX | _T.CURVED
+    HULL = 6, _T.CONVEX | _T.FLAT
+    TRIANGLE = 7, _T.CONVEX
     """One triangle of a surface; only inside the narrow phase."""
-    MESH = 8
-    HEIGHT_FIELD = 9
+    MESH = 8, _T.SURFACE | _T.FLAT
+    HEIGHT_FIELD = 9, _T.SURFACE
     HALF_SPACE = 10
+    FRUSTUM = 11, _T.CONVEX | _T.CLOSED | _T.CURVED | _T.REVOLVED | _T.FLAT
+
+    @property
+    def rank(self) -> int:
+        """Order in which the shapes of a pair are taken: convex ones first, balls before all."""
+        return int(self) + (0 if ShapeTrait.CONVEX in self.traits else 64)
+
+    @classmethod
+    def having(cls, traits: ShapeTrait) -> tuple[ShapeKind, ...]:
+        """The kinds with all of these traits."""
+        return tuple(kind for kind in cls if traits in kind.traits)
 
 
 class JointKind(StrEnum):

@@ -7,15 +7,18 @@ import inspect
 import numpy as np
 import pytest
 
-from tumble.enums import BodyKind
-from tumble.kernels import contact_rows, laws, motion
+import tumble as tb
+from tumble.enums import BodyKind, Presence
+from tumble.kernels import contact_rows, laws, motion, passing
 from tumble.kernels.jit import interpreted
 from tumble.scene import rotation
+from tumble.scene.flow_model import MeasuringPlane, Sink
 from tumble.sim.laws.ageing import AgeingArrays
-from tumble.sim.laws.base import TouchArrays
+from tumble.sim.laws.base import ReadArrays
 from tumble.sim.laws.cohesion import CohesionArrays
 from tumble.sim.laws.restitution import BounceArrays, MovedArrays
 from tumble.sim.laws.springs import SpringArrays
+from tumble.sim.prediction import SurfaceTouch
 
 from .cover import covers
 from .data import BODIES, COUNTS, SPARE, assert_close, bodies, frozen, pairs_of_bodies, spare
@@ -45,7 +48,7 @@ class Case:
         normal = spare(3, count, rng)
         normal[:, :count] /= np.linalg.norm(normal[:, :count], axis=0)
         size, gap = np.abs(spare(0, count, rng)), 1e-3 * spare(0, count, rng)
-        self.touch = TouchArrays(a, b, pair, size, gap, normal)
+        self.touch = ReadArrays(a, b, pair, size, gap, normal)
         self.pair, self.gap, self.size = pair[:count], gap[:count], size[:count]
         self.before, self.free = spare(3, count, rng), spare(3, count, rng)
         self.bias = spare(3, count, rng)
@@ -306,6 +309,26 @@ def placed(rng, n):
     return (place, a, b), {1: place[a[:n]], 2: place[b[:n]]}
 
 
+@twin("immovable_bias")
+def immovable_bias(rng, n):
+    case, alone, diagonal = Case(rng, n), np.abs(spare(0, n, rng)), np.abs(spare(6, n, rng))
+    diagonal[0, : n // 3] *= 1e-12
+    wanted = case.bias[:, :n].copy()
+    wanted[0] = np.where(diagonal[0, :n] <= 1e-9 * alone[:n], np.maximum(wanted[0], 0.02), wanted[0])
+    return (alone, diagonal, 1e-9, 0.02, case.bias), {4: wanted}
+
+
+@twin("surface_bias")
+def surface_bias(rng, n):
+    """Bias less the normal speed of surfaces that run, b against a."""
+    case, point, center, surface = Case(rng, n), spare(3, n, rng), *(rng.normal(size=(BODIES, k)) for k in (3, 6))
+    t, wanted = case.touch, case.bias[:, :n].copy()
+    for side, sign in ((t.body_a[:n], 1.0), (t.body_b[:n], -1.0)):
+        speed = surface[side, :3] + np.cross(surface[side, 3:], point[:, :n].T - center[side])
+        wanted[0] += sign * np.einsum("ki,ik->k", speed, t.normal[:, :n])
+    return (SurfaceTouch(t.body_a, t.body_b, t.normal, point), center, surface, case.bias), {3: wanted}
+
+
 @twin("held_bias")
 def held_bias(rng, n):
     case = Case(rng, n)
@@ -338,7 +361,15 @@ def formulas_in(module, index):
     return {f.__name__: f for f in own if next(iter(inspect.signature(interpreted(f)).parameters)) == index}
 
 
-OF_PASSES = {"contact_row", "diagonal_block", "gap_to_close", "recalled_vector", "world_vector"}
+OF_PASSES = {
+    "contact_row",
+    "diagonal_block",
+    "gap_to_close",
+    "recalled_vector",
+    "recovered_work",
+    "work_of_driven",
+    "world_vector",
+}
 """Formulas of the passes in `test_rows.py` and `test_operator.py`"""
 FORMULAS = {n: f for n, f in (formulas_in(laws, "c") | formulas_in(contact_rows, "c")).items() if n not in OF_PASSES}
 
@@ -381,6 +412,57 @@ def test_formulas_of_bodies_do_what_their_twins_do(backend, n):
     energy, gravity = np.full(n, np.nan), frozen([0.3, -0.2, -9.81])
     backend.made("over_bodies", motion.lifted)(n, own.mass, gravity, own.position, position, energy)
     assert_close(energy, -own.mass * ((position - own.position) @ gravity), 100.0)
+
+
+class Passing:
+    """Bodies on their way, some of them absent."""
+
+    def __init__(self, n):
+        rng = np.random.default_rng(n)
+        self.kind = bodies(n, n).kind
+        self.before, self.after = rng.normal(size=(2, n, 3))
+        self.presence = rng.integers(0, 3, n).astype(np.int8)
+        self.here = (self.kind == BodyKind.DYNAMIC) & (self.presence == Presence.PRESENT)
+
+
+@pytest.mark.parametrize("n", [1, 512, 700])
+@pytest.mark.parametrize("outside", [None, False, True])
+def test_sinks_take_what_lies_behind_a_plane_in_a_box_or_outside(backend, n, outside):
+    case, out = Passing(n), np.ones(n, bool)
+    point, normal, box = (
+        np.array([0.1, 0.2, 0.0]),
+        np.array([0.6, 0.0, 0.8]),
+        tb.BoxRegion(low=(-1, -0.5, -1), high=(1, 1, 0.5)),
+    )
+    sink = Sink("s", point, normal) if outside is None else Sink("s", box=box, outside=outside)
+    run = backend.made("over_bodies", passing.taken)
+    run(n, case.kind == BodyKind.DYNAMIC, case.presence, case.after, sink.arrays, out)
+    behind = (case.after - point) @ normal < 0.0
+    inside = np.all((case.after >= (-1, -0.5, -1)) & (case.after <= (1, 1, 0.5)), axis=1)
+    assert np.array_equal(out, case.here & (behind if outside is None else inside != outside))
+
+
+@pytest.mark.parametrize("n", [1, 512, 700])
+@pytest.mark.parametrize("part", [{}, {"radius": 0.8}, {"size": (0.9, 1.5), "axis": np.array([0.8, 0.0, -0.6])}])
+@pytest.mark.parametrize("flow", [False, True])
+def test_planes_count_what_crosses_the_part_that_counts(backend, n, part, flow):
+    case, forward, backward = Passing(n), np.ones(n, bool), np.ones(n, bool)
+    point, normal = np.array([0.1, 0.2, 0.0]), np.array([0.6, 0.0, 0.8])
+    plane = MeasuringPlane("p", point, normal, **part)
+    presence = case.presence if flow else np.zeros(0, np.int8)
+    run = backend.made("over_bodies", passing.crossed)
+    run(n, case.kind, presence, case.before, case.after, plane.arrays, forward, backward)
+    here = case.here if flow else case.kind == BodyKind.DYNAMIC
+    old, new = (case.before - point) @ normal, (case.after - point) @ normal
+    arm = case.before + (old / (old - new))[:, None] * (case.after - case.before) - point
+    if "radius" in part:
+        here = here & (np.linalg.norm(arm, axis=1) <= 0.8)
+    elif part:
+        v = np.cross(normal, part["axis"])
+        here = here & (np.abs(arm @ part["axis"]) <= 0.45) & (np.abs(arm @ v) <= 0.75)
+    assert np.array_equal(forward, here & (old < 0.0) & (new >= 0.0))
+    assert np.array_equal(backward, here & (old >= 0.0) & (new < 0.0))
+    assert n == 1 or (forward.any() and backward.any())
 
 
 @covers("count_true", "total", "largest", "largest_vector", "largest_entry")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.base import (
+from tumble.backends.base import MotionArrays
+from tumble.backends.joint_arrays import (
     ClusterArrays,
     EnergyArrays,
     FactorArrays,
     FactorWork,
     FrameArrays,
-    MotionArrays,
     PatternArrays,
     PosedArrays,
     SystemArrays,

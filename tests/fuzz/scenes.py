@@ -40,6 +40,7 @@ MATERIALS: tuple[dict[str, Any], ...] = (
     dict(friction=0.5, rolling_friction=0.002, spinning_friction=0.001),
     dict(cohesion=0.5, cohesion_range=1e-3),
     dict(compliance=1e-5, damping=10.0),
+    dict(friction=0.4, ageing=0.05, ageing_time=0.1, ageing_length=1e-4),
 )
 JOINTS = ("fixed", "spherical", "revolute", "prismatic", "cylindrical", "planar", "point_on_plane")
 SOLVERS = ("auto", "apgd", "barzilai_borwein", "gauss_seidel", "jacobi", "nsgs", "interior_point", "semismooth_newton")

@@ -26,6 +26,9 @@ def support_value(shape, d):
             return shape.radius * radial + 0.5 * shape.height * np.abs(d[:, 2])
         case tb.Cone():
             return np.maximum(0.5 * shape.height * d[:, 2], shape.radius * radial - 0.5 * shape.height * d[:, 2])
+        case tb.Frustum():
+            half = 0.5 * shape.height * d[:, 2]
+            return np.maximum(shape.top_radius * radial + half, shape.bottom_radius * radial - half)
         case tb.Ellipsoid():
             return np.linalg.norm(d * np.array(shape.semi_axes), axis=1)
         case tb.ConvexHull():

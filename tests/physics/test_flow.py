@@ -134,7 +134,7 @@ def test_an_emitter_without_room_says_how_many_it_placed():
 
 
 def test_a_blocked_emitter_says_so_in_a_long_run(monkeypatch):
-    monkeypatch.setattr("tumble.sim.flow.PATIENCE", 20)
+    monkeypatch.setattr("tumble.sim.flow_step.PATIENCE", 20)
     scene = tb.SceneBuilder(gravity=(0, 0, 0))
     point = tb.BoxRegion(low=(0, 0, 1), high=(0, 0, 1))
     scene.add_emitter(tb.Sphere(0.1), density=1000.0, count=3, rate=100.0, region=point, name="stuck")

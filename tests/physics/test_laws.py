@@ -232,6 +232,7 @@ def test_plain_scenes_do_not_pay():
 LAWS = {
     "plain": {},
     "falling friction": {"static_friction": 0.7, "friction_speed": 0.05},
+    "ageing": {"ageing": 0.1, "ageing_time": 0.01, "ageing_length": 1e-3},
     "restitution": {"restitution": 0.6},
     "cohesion": {"cohesion": 5.0, "cohesion_range": 1e-3},
     "rolling": {"rolling_friction": 0.01, "spinning_friction": 0.01},

@@ -139,6 +139,34 @@ def test_ideal_joints_do_no_work_on_locked_bodies(locked, integrator):
         assert drift < 1e-9, kind
 
 
+@pytest.mark.parametrize("integrator", ["euler", "moreau"])
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_a_body_of_prescribed_motion_at_rest_is_as_good_as_a_static_one(kind, integrator):
+    """Two bodies in a chain that hangs on it, spinning: the same energies, and none that joints have made."""
+    energies = []
+    for add in ("add_static", "add_kinematic"):
+        rng, scene = np.random.default_rng(KINDS.index(kind)), tb.SceneBuilder(gravity=(0, 0, 0))
+        holder = getattr(scene, add)(tb.Sphere(0.05), position=(0.2, -0.1, 0.3))
+        bodies = [random_body(scene, rng, 0.3 * (k + 1) + 0.05 * rng.normal(size=3), 60.0) for k in range(2)]
+        for a, b in ((holder, bodies[0]), (bodies[0], bodies[1])):
+            place = 0.3 * b + 0.1 * rng.normal(size=3)
+            if kind == "distance":
+                anchors = {"anchor_a": _local(scene, a, place + 0.2), "anchor_b": _local(scene, b, place)}
+                scene.add_joint(kind, a, b, **anchors)
+            elif kind == "universal":
+                x = rng.normal(size=3)
+                scene.add_joint(kind, a, b, anchor=place, axis=x, second_axis=np.cross(x, rng.normal(size=3)))
+            else:
+                scene.add_joint(kind, a, b, anchor=place, axis=rng.normal(size=3))
+        sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3, integrator=integrator))
+        sim.step()
+        energy, work, drift = follow(sim, 50)
+        assert drift < 1e-10
+        energies.append(energy)
+        assert max(np.ptp(energy), np.ptp(work)) < 1e-2 * energy[0]
+    assert np.abs(energies[0] - energies[1]).max() < 1e-9 * energies[0].max()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))

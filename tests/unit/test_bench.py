@@ -41,7 +41,7 @@ def test_bench_compares_with_an_earlier_run(monkeypatch, capsys, tmp_path):
     assert tumble(capsys, "bench", "--compare", str(tmp_path / "nothere"))[0] == 2
 
 
-@pytest.mark.parametrize("name", ["small", "robots", "memory"])
+@pytest.mark.parametrize("name", ["small", "robots", "memory", "looking"])
 def test_quick_benches_yield_figures(name):
     rows = list(BENCHES[name](Setting(quick=True)))
     assert len(rows) >= 3

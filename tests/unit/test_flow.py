@@ -7,7 +7,7 @@ import pytest
 
 import tumble as tb
 from tumble.errors import FileError, OptionsError, SceneError
-from tumble.observe.flow import FlowSeries
+from tumble.observe.flow_series import FlowSeries
 from tumble.view.picture import render
 
 BOX = tb.BoxRegion(low=(-0.4, -0.4, 1.0), high=(0.4, 0.4, 1.4))
@@ -285,3 +285,66 @@ def test_a_state_of_another_scene_is_refused(tmp_path):
     other = simulation(emitter(rate=50.0))
     with pytest.raises(FileError, match=r"emitters\[0\].rate: must be 100.0"):
         other.run(until=0.04, save=tb.Save(path=tmp_path / "run.h5"), resume=True, progress=False)
+
+
+def test_a_mixture_of_kinds():
+    """Weights are shares of the bodies; masses and inertias are those of the kinds, scaled; TOML says the same."""
+    pair = [tb.Placed(tb.Sphere(0.01), (0.01, 0, 0)), tb.Placed(tb.Sphere(0.01), (-0.01, 0, 0))]
+    kinds = [tb.Sphere(0.02), tb.Box((0.05, 0.04, 0.03)), pair]
+    mixture = tb.Mixture(kinds, weights=[6, 3, 1], size_ranges=[(0.5, 1.5), (1, 1), (1, 1)])
+    region = tb.BoxRegion(low=(-1, -1, 2), high=(1, 1, 2))
+    scene = tb.SceneBuilder()
+    bodies = scene.add_emitter(mixture, density=2500.0, count=2000, rate=500.0, region=region, seed=3, name="mix")
+    model = scene.build()
+    shapes = np.bincount(model.shape_body, minlength=len(bodies))
+    first = np.searchsorted(model.shape_body, bodies)
+    spheres = (model.shape_kind[first] == 0) & (shapes == 1)
+    share = [spheres.mean(), (model.shape_kind[first] == 2).mean(), (shapes == 2).mean()]
+    np.testing.assert_allclose(share, [0.6, 0.3, 0.1], atol=0.03)
+    radius = model.shape_parameters[first, 3][spheres]
+    assert 0.01 <= radius.min() < 0.0105 and 0.0295 < radius.max() <= 0.03
+    np.testing.assert_allclose(model.body_mass[spheres], 2500 * 4 / 3 * np.pi * radius**3, rtol=1e-12)
+    inertia = 0.4 * model.body_mass[spheres] * radius**2
+    np.testing.assert_allclose(model.body_inertia[spheres], np.tile(inertia[:, None], 3), rtol=1e-12)
+    alone = tb.SceneBuilder()
+    alone.add_body(pair, density=2500.0)
+    np.testing.assert_allclose(model.body_inertia[shapes == 2][0], alone.build().body_inertia[0], rtol=1e-12)
+
+
+def test_a_mixture_in_a_scene_file(tmp_path):
+    text = """
+[[emitter]]
+name = "mix"
+count = 40
+rate = 100
+density = 2500
+seed = 3
+region = {type = "box", low = [-1, -1, 2], high = [1, 1, 2]}
+mixture = [
+  {shape = {type = "sphere", radius = 0.02}, weight = 2, size_range = [0.5, 1.5]},
+  {shapes = [{type = "sphere", radius = 0.01}, {type = "sphere", radius = 0.01, position = [0.01, 0, 0]}]},
+]
+"""
+    (tmp_path / "mix.toml").write_text(text)
+    read = tb.load_scene(tmp_path / "mix.toml").model
+    scene = tb.SceneBuilder()
+    pair = [tb.Placed(tb.Sphere(0.01)), tb.Placed(tb.Sphere(0.01), (0.01, 0, 0))]
+    mixture = tb.Mixture([tb.Sphere(0.02), pair], weights=[2, 1], size_ranges=[(0.5, 1.5), (1, 1)])
+    region = tb.BoxRegion(low=(-1, -1, 2), high=(1, 1, 2))
+    scene.add_emitter(mixture, count=40, rate=100.0, density=2500.0, seed=3, region=region, name="mix")
+    model = scene.build()
+    for name in ("body_mass", "body_inertia", "shape_parameters", "shape_body", "shape_position"):
+        assert np.array_equal(getattr(read, name), getattr(model, name))
+    sims = [tb.Simulation(m, options=tb.StepOptions(dt=2e-3)) for m in (read, model)]
+    for sim in sims:
+        sim.run(until=0.1, progress=False)
+    assert sims[0].state.sha256() == sims[1].state.sha256() and sims[0].present().sum() >= 9
+    for wrong, said in (
+        (dict(kinds=[]), "list of kinds"),
+        (dict(kinds=[tb.Sphere(1)], weights=[0]), "one of them > 0"),
+        (dict(kinds=[tb.Sphere(1)], size_ranges=[(1, 2), (1, 2)]), "shape"),
+    ):
+        with pytest.raises(tb.TumbleError, match=said):
+            tb.Mixture(**wrong)
+    with pytest.raises(tb.TumbleError, match="kind by kind"):
+        scene.add_emitter(mixture, count=4, rate=1.0, density=1.0, region=region, size_range=(1, 2))

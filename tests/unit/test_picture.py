@@ -175,6 +175,7 @@ SILHOUETTES = [
     (tb.Box((1.0, 2.0, 1.5)), 1.5),
     (tb.Cylinder(0.5, 1.6), 1.6),
     (tb.Cone(0.7, 1.5), 0.7 * 1.5),
+    (tb.Frustum(0.7, 0.4, 1.5), 1.1 * 1.5),
     (tb.Ellipsoid((1.0, 0.5, 0.3)), np.pi * 0.3),
     (CUBE, 1.0),
     (tb.Mesh(CUBE.points, CUBE.triangles), 1.0),

@@ -77,3 +77,24 @@ def test_a_log_that_cannot_be_written_does_not_end_the_run(monkeypatch):
     shown = progress.show_progress(None, 10)
     monkeypatch.setattr(sys, "stderr", Full())
     shown.update(type("Report", (), dict(time=1.0, contacts=3, natural_map=1e-4)), 0)
+
+
+def test_what_is_said_goes_through_logging(capsys, caplog, monkeypatch):
+    """Plain lines where nothing is configured; to the program's own handlers, and only there, where something is."""
+    import logging
+
+    monkeypatch.setattr(progress, "time", Clock(20.0))
+    with caplog.at_level(logging.INFO, logger="tumble"):
+        lines = run(capsys)
+    assert lines and [r.getMessage() for r in caplog.records if r.getMessage().startswith("step ")] == lines
+    own = logging.StreamHandler(sys.stdout)
+    monkeypatch.setattr(logging.root, "handlers", [own])
+    monkeypatch.setattr(progress, "time", Clock(20.0))
+    assert run(capsys) == []
+    monkeypatch.setattr(logging.root, "handlers", [])
+    logging.getLogger("tumble").setLevel(logging.WARNING)
+    try:
+        monkeypatch.setattr(progress, "time", Clock(20.0))
+        assert run(capsys) == []
+    finally:
+        logging.getLogger("tumble").setLevel(logging.INFO)

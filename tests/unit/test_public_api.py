@@ -8,7 +8,16 @@ import pytest
 
 import tumble as tb
 
-PUBLIC = ("tumble", "tumble.solvers", "tumble.errors", "tumble.view", "tumble.experiments")
+PUBLIC = (
+    "tumble",
+    "tumble.solvers",
+    "tumble.errors",
+    "tumble.view",
+    "tumble.experiments",
+    "tumble.analysis",
+    "tumble.export",
+    "tumble.sweep",
+)
 """Modules whose `__all__` are promises (docs/api.md)."""
 
 

@@ -268,3 +268,21 @@ def test_rotations_of_a_scene_file(tmp_path):
     for words in ("axis = [0, 0, 1]", "look_at = [1, 0, 0], axis = [0, 0, 1], angle_degrees = 1", "up = [0, 0, 1]"):
         with pytest.raises(SceneError, match="needs one of"):
             loaded(tmp_path, f"[[body]]\nmass = 1\n{BALL}\nrotation = {{{words}}}")
+
+
+def test_scipy_rotations_and_the_order_of_others():
+    """Everywhere an orientation is taken; (0, 0, 0, 1) is no rotation in x, y, z, w, and a half turn here."""
+    spatial = pytest.importorskip("scipy.spatial.transform")
+    turn = spatial.Rotation.from_euler("xyz", (10, 20, 30), degrees=True)
+    many = spatial.Rotation.random(3, rng=np.random.default_rng(0))
+    scene = tb.SceneBuilder()
+    scene.add_body(tb.Placed(tb.Box((1, 2, 3)), orientation=turn), mass=1.0, orientation=turn)
+    scene.add_copies(tb.Box((1, 2, 3)), mass=1.0, position=[(9 * i, 9, 0) for i in range(3)], orientation=many)
+    model = scene.build()
+    found = rotation.matrix(model.user_pose(model.initial)[1])
+    np.testing.assert_allclose(found, np.concatenate([turn.as_matrix()[None], many.as_matrix()]), atol=1e-14)
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=1e-3))
+    with pytest.warns(tb.TumbleWarning, match="half turn about z"):
+        scene.add_body(tb.Sphere(1), mass=1.0, position=(0, -9, 0), orientation=(0, 0, 0, 1))
+    sim.set_state(orientation=spatial.Rotation.identity(4))
+    np.testing.assert_allclose(sim.orientations(), np.tile((1.0, 0, 0, 0), (4, 1)), atol=1e-15)

@@ -19,7 +19,12 @@ SHARP = [
     tb.Ellipsoid((1.0, 0.5, 0.3)),
     HULL,
 ]
-SOLIDS = [*SHARP, *(tb.Rounded(s, 0.2) for s in SHARP[2:]), tb.Mesh(HULL.points, HULL.triangles)]
+SOLIDS = [
+    *SHARP,
+    *(tb.Rounded(s, 0.2) for s in SHARP[2:]),
+    tb.Frustum(0.4, 0.8, 1.0),
+    tb.Mesh(HULL.points, HULL.triangles),
+]
 EXACT = (tb.Box, tb.ConvexHull, tb.Mesh)
 TURN = rotation.from_axis_angle((1, 2, 3), 0.7)
 

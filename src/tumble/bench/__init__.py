@@ -9,6 +9,7 @@ from .collide import collide
 from .compiling import compiling
 from .fill import fill
 from .joints import joints
+from .looking import looking
 from .peers import peers
 from .robots import robots
 from .sizes import sizes
@@ -34,5 +35,6 @@ BENCHES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "free-box": free_box,
     "small": small,
     "fill": fill,
+    "looking": looking,
     "peers": peers,
 }

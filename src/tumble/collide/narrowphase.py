@@ -7,10 +7,9 @@ from types import ModuleType
 import numpy as np
 
 from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
-from ..enums import BodyKind, ShapeKind
+from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
-from ..kernels.distance import is_ball_pair
-from ..kernels.jit import interpreted, most_threads
+from ..kernels.jit import most_threads
 from ..scene.model import Model
 from .broadphase import PairSearch
 from .contacts import Contacts
@@ -18,7 +17,10 @@ from .contacts import Contacts
 __all__ = ["ContactSearch"]
 
 
-SURFACES = (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD)
+SURFACES = ShapeKind.having(ShapeTrait.SURFACE)
+
+BALL_PAIRS = (*ShapeKind.having(ShapeTrait.CLOSED), ShapeKind.HALF_SPACE)
+"""Kinds that the pass for balls treats, see `is_ball_pair`."""
 
 
 def _families(model: Model) -> tuple[bool, bool, bool]:
@@ -37,7 +39,7 @@ def _families(model: Model) -> tuple[bool, bool, bool]:
             a, b = min(one, other), max(one, other)
             if a in SURFACES or b in SURFACES:
                 surfaces = True
-            elif interpreted(is_ball_pair)(a, b):
+            elif a == ShapeKind.SPHERE and b in BALL_PAIRS:
                 balls = True
             else:
                 convex = True

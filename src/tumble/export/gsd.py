@@ -50,23 +50,23 @@ class Gsd:
         p.diameter = (2.0 * source.bound[rows]).astype(np.float32)
         p.mass = np.where(source.mass > 0.0, source.mass, 1.0)[owner].astype(np.float32)
         if frame.velocity is not None:
-            p.velocity = self._velocity(frame, rows, place)
+            p.velocity = self._velocity(frame, frame.velocity, rows, place)
         out.log["time"] = np.array([frame.time])
         if frame.angular_velocity is not None:
             out.log["particles/angular_velocity"] = frame.angular_velocity[owner].astype(np.float32)
-        for name, values in (frame.contacts or {}).items():
+        for name, values in frame.contacts.items():
             if len(values):
                 out.log[f"contacts/{name}"] = values.astype(np.float32) if values.dtype.kind == "f" else values
         self._file.append(out)
 
-    def _velocity(self, frame: Frame, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
+    def _velocity(self, frame: Frame, velocity: np.ndarray, rows: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Of the shapes' origins, which are not all centres of mass (m, 3)."""
         source, owner = self._source, self._source.owner[rows]
         if frame.angular_velocity is None:
-            return frame.velocity[owner]
+            return velocity[owner]
         body = source.bodies
         center = frame.position + rotation.rotate(frame.orientation, source.model.body_center[body])
-        return frame.velocity[owner] + np.cross(frame.angular_velocity[owner], place - center[owner])
+        return velocity[owner] + np.cross(frame.angular_velocity[owner], place - center[owner])
 
     def finish(self) -> None:
         """Close the file."""

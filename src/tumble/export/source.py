@@ -45,7 +45,8 @@ class Frame:
     """(k, 3) in world axes [rad/s]"""
     present: np.ndarray
     """(k,) bool"""
-    contacts: dict[str, np.ndarray] | None
+    contacts: dict[str, np.ndarray]
+    """Empty where none were recorded"""
 
 
 class Source:
@@ -127,7 +128,7 @@ class Source:
             read["velocity"],
             read["angular_velocity"],
             run.present(index)[self.bodies],
-            run.contacts(index) if self.has_contacts else None,
+            run.contacts(index) if self.has_contacts else {},
         )
 
     @property

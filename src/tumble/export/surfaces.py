@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..enums import ShapeKind
+from ..enums import ShapeKind, ShapeTrait
 from ..scene import rotation
 from ..view.tessellate import patches_of
 from .source import Frame, Source
 
 __all__ = ["Surfaces", "shape_triangles"]
 
-ALONE = (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD)
+ALONE = ShapeKind.having(ShapeTrait.SURFACE)
 """Kinds of which shapes with different surfaces cannot be made together."""
 
 
@@ -21,7 +21,7 @@ def shape_triangles(source: Source, rows: np.ndarray, segments: int) -> tuple[np
     """Points (v, 3), their shapes (v,), triangles (t, 3) and theirs (t,) of shapes of a kind (and rounded or not, and
     of one mesh), in the shapes' own frames."""
     kind, parameters = ShapeKind(int(source.kind[rows[0]])), source.parameters[rows]
-    arc = max(1, segments // 4) if kind <= ShapeKind.HULL and parameters[0, 3] > 0.0 else 0
+    arc = max(1, segments // 4) if ShapeTrait.CONVEX in kind.traits and parameters[0, 3] > 0.0 else 0
     made = patches_of(kind, parameters, source.entry[rows], source.model.geometry, segments, arc)
     return made.point, rows[made.point_row], made.triangle, rows[made.triangle_row]
 

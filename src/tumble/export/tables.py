@@ -187,7 +187,8 @@ class _ParquetFile:
 
     def __init__(self, path: Path) -> None:
         needed("pyarrow", "pyarrow", "parquet")
-        self._path, self._writer = path, None
+        self._path = path
+        self._writer: Any = None
         self._waiting: list[Sequence[Column]] = []
         self._count = 0
 

@@ -30,9 +30,8 @@ class Usd:
         if plan.out.suffix not in ENDINGS:
             rule, remedy = "must end in .usd, .usda (text) or .usdc", "Rename it."
             raise FileError(message(str(plan.out), rule, f"'{plan.out.suffix}'", remedy))
-        needed("pxr.Usd", "usd-core", "usd")
-        from pxr import Gf, Sdf, Usd, UsdGeom, Vt
-
+        names = ("Gf", "Sdf", "Usd", "UsdGeom", "Vt")
+        Gf, Sdf, Usd, UsdGeom, Vt = (needed(f"pxr.{name}", "usd-core", "usd") for name in names)
         self._gf, self._sdf, self._usd, self._geom, self._vt = Gf, Sdf, Usd, UsdGeom, Vt
         self._source, self._plan, self._place = source, plan, places[plan.out]
         self._stage = Usd.Stage.CreateInMemory()
@@ -47,7 +46,7 @@ class Usd:
         self._plate = 2.0 * source.reach((plan.frames[0], plan.frames[-1]))
         self._still = np.isin(source.model.body_kind[source.bodies], (0,))
         self._bodies = [self._body(row) for row in range(len(source.bodies))]
-        self._contacts = self._cloud() if source.has_contacts else None
+        self._contacts: Any = self._cloud() if source.has_contacts else None
         self._present: np.ndarray | None = None
 
     @staticmethod
@@ -107,8 +106,8 @@ class Usd:
             shape.CreateAxisAttr("Z")
             reach = (a, a, c)
         else:
-            shape, reach = self._mesh(path, s)
-        if not isinstance(shape, geom.Mesh):
+            shape, reach = self._mesh(path, s), None
+        if reach is not None:
             shape.CreateExtentAttr([tuple(-x for x in reach), reach])
         place, turn = (array[s].tolist() for array in source.local)
         shape.AddTranslateOp(geom.XformOp.PrecisionDouble).Set(self._gf.Vec3d(*place))
@@ -118,7 +117,7 @@ class Usd:
         body = int(source.model.body_kind[source.model.shape_body[source.shapes[s]]])
         shape.CreateDisplayColorAttr([self._gf.Vec3f(*COLORS[body])])
 
-    def _mesh(self, path: str, s: int) -> tuple[Any, None]:
+    def _mesh(self, path: str, s: int) -> Any:
         """Triangles, where USD has no such solid; a square for a half-space."""
         mesh = self._geom.Mesh.Define(self._stage, path)
         if self._source.kind[s] == ShapeKind.HALF_SPACE:
@@ -132,7 +131,7 @@ class Usd:
         mesh.CreateSubdivisionSchemeAttr("none")
         low, high = point.min(axis=0), point.max(axis=0)
         mesh.CreateExtentAttr([tuple(map(float, low)), tuple(map(float, high))])
-        return mesh, None
+        return mesh
 
     def _cloud(self) -> Any:
         """Contacts as points with the forces on their second bodies."""

@@ -38,7 +38,8 @@ class Pieces:
 
     def __init__(self, source: Source, plan: Plan) -> None:
         self._source, self._plan = source, plan
-        self._present: np.ndarray | None = None
+        self._present = np.zeros(0, bool)
+        self._still: Any = None
         if plan.shapes == "surfaces":
             flat = bool(np.any(source.kind == ShapeKind.HALF_SPACE))
             ends = (plan.frames[0], plan.frames[-1])
@@ -46,7 +47,7 @@ class Pieces:
 
     def bodies(self, frame: Frame) -> Piece:
         """All bodies that are present."""
-        if self._present is None or not np.array_equal(frame.present, self._present):
+        if self._still is None or not np.array_equal(frame.present, self._present):
             self._present = frame.present
             self._still = self._surfaces() if self._plan.shapes == "surfaces" else self._points()
         cells, static, rows = self._still
@@ -132,7 +133,7 @@ class _Temporal:
         import h5py
 
         self._file = h5py.File(path, "w")
-        self._root = self._file.create_group("VTKHDF")
+        self._root: Any = self._file.create_group("VTKHDF")
         self._root.attrs["Version"] = np.array([2, 0], np.int64)
         self._root.attrs.create("Type", np.bytes_(b"PolyData"), dtype=h5py.string_dtype("ascii", len(b"PolyData")))
         self._before: dict[str, tuple[np.ndarray, int]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from .jit import formula
+from .kinds import KINEMATIC
 from .linalg import cross, dot, row3, sub, tangents
 
 
@@ -99,6 +100,27 @@ def placed(c, place, body_a, body_b):
 
 
 @formula
+def immovable_bias(c, alone, diagonal, part, least, bias):
+    """A contact whose two sides joints hold asks for nothing: its impulse would be of rounding alone. alone: the normal
+    diagonal (cap,) of the bodies without the joints."""
+    if diagonal[0, c] <= part * alone[c]:
+        bias[0, c] = max(bias[0, c], least)
+
+
+@formula
+def surface_bias(c, touch, center, surface, bias):
+    """A surface that runs takes along and does not push: no part of its velocity (n, 6) along the normal counts."""
+    for side in range(2):
+        b = touch.body_b[c] if side == 1 else touch.body_a[c]
+        speed = 0.0
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            y, z = touch.point[j, c] - center[b, j], touch.point[k, c] - center[b, k]
+            speed += touch.normal[i, c] * (surface[b, i] + surface[b, 3 + j] * z - surface[b, 3 + k] * y)
+        bias[0, c] += -speed if side == 1 else speed
+
+
+@formula
 def held_bias(c, gap, free, h, bias):
     """Contacts that hold in velocity: an open gap may close, an overlap asks for nothing."""
     bias[0, c] = max(gap[c], 0.0) / h + free[0, c]
@@ -129,6 +151,35 @@ def turning_friction(c, pair, spinning, rolling, friction):
     """sigma and rho [m] of a contact that resists turning, into friction (3, cap)."""
     friction[1, c] = spinning[pair[c]]
     friction[2, c] = rolling[pair[c]]
+
+
+@formula
+def recovered_work(c, own, x, after, gap, compliance, h):
+    """What of the normal work of contact c pushed an overlap apart, and the most that could have [J]."""
+    if gap[c] < 0.0 and x[0, c] > 0.0 and not (compliance.shape[1] > 0 and compliance[0, c] > 0.0):
+        pushed = x[0, c] * min(max(after[0, c], 0.0), -gap[c] / h)
+        return max(0.0, min(own, pushed)), pushed
+    return 0.0, 0.0
+
+
+@formula
+def work_of_driven(c, b, sign, arm, work, kind, frame, arms, x, velocity):
+    """`work` and what body b of contact c puts in if its motion is prescribed [J]. sign: of the impulses on it; arm:
+    first row of its arm."""
+    if kind[b] != KINEMATIC:
+        return work
+    for row in range(3):
+        ax, ay, az = arms[arm, c], arms[1 + arm, c], arms[2 + arm, c]
+        vx = velocity[b, 0] + velocity[b, 4] * az - velocity[b, 5] * ay
+        vy = velocity[b, 1] + velocity[b, 5] * ax - velocity[b, 3] * az
+        vz = velocity[b, 2] + velocity[b, 3] * ay - velocity[b, 4] * ax
+        along = frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz
+        work -= sign * x[row, c] * along
+        if x.shape[0] == 6:  # torques about the same axes
+            vx, vy, vz = velocity[b, 3], velocity[b, 4], velocity[b, 5]
+            turn = frame[3 * row, c] * vx + frame[3 * row + 1, c] * vy + frame[3 * row + 2, c] * vz
+            work -= sign * x[3 + row, c] * turn
+    return work
 
 
 @formula

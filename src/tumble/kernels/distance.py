@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 
 from .boxes import between_faces, box_depth
-from .convex import core_size, flat_normal, is_curved, separation, shifted, support, triangle_corner, triangle_normal
+from .convex import core_size, flat_normal, separation, shifted, support, triangle_corner, triangle_normal
 from .epa import epa
 from .gjk import BEYOND, OVERLAP, SEPARATED, STUCK, gjk, move_rows, nearest_on_triangle
 from .jit import formula
-from .kinds import BOX, CAPSULE, CONE, CYLINDER, HALF_SPACE, SPHERE, TRIANGLE
+from .kinds import BOX, CAPSULE, CLOSED, CURVED, HALF_SPACE, REVOLVED, SPHERE, TRIANGLE, among
 from .linalg import add, axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 from .newton import curved_gap
+from .revolved import point_revolved
 from .triangles import triangle_axis
 
 TOUCHING = 1e-10
@@ -29,7 +30,7 @@ APART = 1e-3
 POLISH_LIMIT = 8
 RELATIVE, CURVED_RELATIVE = 1e-12, 1e-9
 """Where GJK stops: relative error of the squared distance."""
-EXACT, CURVED = 1e-13, 1e-7
+EXACT, EXACT_CURVED = 1e-13, 1e-7
 """Where EPA stops, in sizes."""
 NUDGE, ROUGH = 0.03, 0.02
 """For a rough normal: how far the two are moved apart, in sizes, and the relative error of the squared distance."""
@@ -50,7 +51,7 @@ def convex_gap(pair, pools, reach):
         n = (-up[0], -up[1], -up[2])
         a = support(pair.a, hulls.point, scratch, n)
         return dot(sub(a, pair.shift), up) - sa[3], n, a
-    if ka == SPHERE and (kb <= CONE or kb == TRIANGLE):
+    if ka == SPHERE and (among(CLOSED, kb) or kb == TRIANGLE):
         return ball_gap(pair, scratch, reach)
     if kb == CAPSULE:
         gap, n, a = _segments(sa[2], column(pair.turn, 2), sb[2], pair.shift)
@@ -65,7 +66,7 @@ def convex_gap(pair, pools, reach):
 @formula
 def is_ball_pair(ka, kb):
     """A ball and a shape from which points have a distance in closed form; kinds in their order."""
-    return ka == SPHERE and (kb <= CONE or kb == HALF_SPACE)
+    return ka == SPHERE and (among(CLOSED, kb) or kb == HALF_SPACE)
 
 
 @formula
@@ -96,8 +97,8 @@ def point_core(c, kind, s, scratch):
     """Gap and normal from the point c to a core (negative inside), in the core's frame."""
     if kind == BOX:
         return _point_box(c, s)
-    if kind == CYLINDER or kind == CONE:
-        return _point_revolved(c, kind, s)
+    if among(REVOLVED, kind):
+        return point_revolved(c, kind, s)
     if kind == TRIANGLE:
         return _point_triangle(c, scratch, int(s[0]))
     q = (0.0, 0.0, min(max(c[2], -s[2]), s[2]))  # a point or a segment
@@ -122,39 +123,6 @@ def _point_box(c, s):
     if y <= z:
         return -y, (0.0, -1.0 if c[1] >= 0.0 else 1.0, 0.0)
     return -z, (0.0, 0.0, -1.0 if c[2] >= 0.0 else 1.0)
-
-
-@formula
-def _point_revolved(c, kind, s):
-    """A cylinder or cone: the nearest point in the half-plane through the axis."""
-    rho = math.sqrt(c[0] * c[0] + c[1] * c[1])
-    x, y = (c[0] / rho, c[1] / rho) if rho > 0.0 else (1.0, 0.0)
-    z, top, h = c[2], s[0], s[2]
-    if kind == CYLINDER:
-        if rho > top or abs(z) > h:
-            dr, dz = min(rho, top) - rho, min(max(z, -h), h) - z
-        elif top - rho <= h - abs(z):
-            return rho - top, (-x, -y, 0.0)
-        else:
-            return abs(z) - h, (0.0, 0.0, -1.0 if z >= 0.0 else 1.0)
-    else:
-        slant = math.sqrt(top * top + 4.0 * h * h)
-        across, up = 2.0 * h / slant, top / slant  # outward normal of the side
-        height = across * (rho - top) + up * (z + h)  # over the side
-        if height <= 0.0 and z >= -h:
-            if -height <= z + h:
-                return height, (-across * x, -across * y, -up)
-            return -h - z, (0.0, 0.0, 1.0)
-        # Along the side from the rim (0) to the apex (1), or on the base.
-        t = (up * (top - rho) + across * (z + h)) / slant
-        if t <= 0.0 or height <= 0.0:
-            dr, dz = min(rho, top) - rho, -h - z
-        elif t >= 1.0:
-            dr, dz = -rho, h - z
-        else:
-            dr, dz = -height * across, -height * up
-    distance = math.sqrt(dr * dr + dz * dz)
-    return distance, (dr * x / distance, dr * y / distance, dz / distance)
 
 
 @formula
@@ -216,7 +184,7 @@ def _general_gap(pair, hulls, scratch, reach):
     points = hulls.point
     ka, sa, kb, sb, turn, shift = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s, pair.turn, pair.shift
     scale = core_size(pair.a, points, scratch) + core_size(pair.b, points, scratch) + norm(shift)
-    curved = is_curved(ka) or is_curved(kb)
+    curved = among(CURVED, ka) or among(CURVED, kb)
     relative = CURVED_RELATIVE if curved else RELATIVE
     if curved:
         found, gap, n, a = _curved(pair, hulls, scratch, reach, scale)
@@ -286,7 +254,7 @@ def _deep(pair, points, scratch, scale, curved):
     if state != OVERLAP:
         length = norm(v)
         return length, (v[0] / length, v[1] / length, v[2] / length), a
-    precision = (CURVED if curved else EXACT) * scale
+    precision = (EXACT_CURVED if curved else EXACT) * scale
     ok, n, depth, a = epa(pair, points, scratch, count, scale, precision)
     gap = -depth
     if not ok:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 
-from .convex import nearest_face, support, triangle_corner, triangle_normal
+from .convex import CORNER_NAMES, CORNERS, facing
 from .cover import COVER_SIZE, COVERED, MOST, cover, is_kept, put_point
 from .gjk import SIMPLEX
 from .jit import formula, merged_formula
-from .kinds import BOX, CAPSULE, CONE, CYLINDER, HALF_SPACE, HULL, SPHERE, TRIANGLE
+from .kinds import BOX, HALF_SPACE, HULL, SPHERE, TRIANGLE
 from .linalg import add, axpy, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
 
-CORNERS = 32
-"""Corners of a face that are used; of more every n-th."""
 _FACE_A = SIMPLEX
 _FACE_B = _FACE_A + 4 * CORNERS
 _CUT = _FACE_B + 4 * CORNERS  # two polygons of up to 2 * CORNERS rows (x, y, name)
@@ -26,8 +24,6 @@ _KEPT = _FOUND + 5 * FOUND
 COVER_AT = _KEPT + FOUND
 """Place in scratch where points are laid down for `cover`."""
 MANIFOLD_END = COVER_AT + COVER_SIZE
-CORNER_NAMES = 2048
-"""Names of corners are below it, those of cut edges above."""
 FACE_NAMES = 512
 """The points of two faces are named from here on."""
 WITNESS = 4095
@@ -37,83 +33,6 @@ STEEP = 0.2
 PARALLEL_EDGES = 0.05
 COINCIDE = 1e-6
 """Points nearer to each other than this part of the size are one."""
-EIGHTH = 0.7071067811865476
-
-
-@formula
-def _put_corner(scratch, at, p, name):
-    scratch[at], scratch[at + 1], scratch[at + 2] = p
-    scratch[at + 3] = name
-
-
-@formula
-def facing(convex, hulls, loops, scratch, d, at):
-    """Corners, in the shape's frame, of the face or edge of the core that looks along the unit vector d; their number.
-
-    Where d leaves the axis of a cap, its first corner is the lowest point of the rim.
-    """
-    kind, s, points = convex.kind, convex.s, hulls.point
-    if kind == BOX:
-        x, y, z = abs(d[0]), abs(d[1]), abs(d[2])
-        axis = 0 if (x >= y and x >= z) else (1 if y >= z else 2)
-        along = d[0] if axis == 0 else (d[1] if axis == 1 else d[2])
-        side = 1 if along >= 0.0 else 0
-        for k in range(4):
-            # Corner numbers have bits x, y, z; counter-clockwise about +axis, so turned round for the other side.
-            c = k if side == 1 else 3 - k
-            b = 1 if (c == 1 or c == 2) else 0
-            e = 1 if c >= 2 else 0
-            i = (side << axis) | (b << ((axis + 1) % 3)) | (e << ((axis + 2) % 3))
-            p = (s[0] if i & 1 else -s[0], s[1] if i & 2 else -s[1], s[2] if i & 4 else -s[2])
-            _put_corner(scratch, at + 4 * k, p, i)
-        return 4
-    if kind == HULL:
-        f, _ = nearest_face(convex, hulls, d)
-        first = loops.start[f]
-        count = loops.start[f + 1] - first
-        every = (count + CORNERS - 1) // CORNERS
-        kept = 0
-        for k in range(0, count, every):
-            i = loops.point[first + k]
-            _put_corner(
-                scratch, at + 4 * kept, (points[i, 0], points[i, 1], points[i, 2]), (i - int(s[0])) % CORNER_NAMES
-            )
-            kept += 1
-        return kept
-    if kind == TRIANGLE:
-        flip = dot(triangle_normal(scratch, int(s[0])), d) < 0.0
-        for k in range(3):
-            i = 2 - k if flip else k
-            _put_corner(scratch, at + 4 * k, triangle_corner(scratch, int(s[0]), i), i)
-        return 3
-    if kind == CYLINDER or kind == CONE:
-        radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-        x, y = 1.0, 0.0
-        if radial > 1e-6:
-            x, y = d[0] / radial, d[1] / radial
-        if kind == CYLINDER:
-            cap = abs(d[2]) >= radial
-        else:
-            cap = -d[2] * math.sqrt(s[0] * s[0] + 4.0 * s[2] * s[2]) > 2.0 * s[2] * radial + s[0] * d[2]
-        if not cap:
-            _put_corner(scratch, at, (s[0] * x, s[0] * y, -s[2]), 0)
-            top = s[0] if kind == CYLINDER else 0.0
-            _put_corner(scratch, at + 4, (top * x, top * y, s[2]), 1)
-            return 2
-        up = 1.0 if d[2] >= 0.0 else -1.0
-        for k in range(8):
-            c = 1.0 if k % 4 == 0 else (EIGHTH if k % 2 == 1 else 0.0)
-            e = 0.0 if k % 4 == 0 else (EIGHTH if k % 2 == 1 else 1.0)
-            c = -c if 2 < k < 6 else c
-            e = -up * e if k > 4 else up * e
-            _put_corner(scratch, at + 4 * k, (s[0] * (c * x - e * y), s[0] * (c * y + e * x), up * s[2]), k)
-        return 8
-    if kind == CAPSULE:
-        _put_corner(scratch, at, (0.0, 0.0, -s[2]), 0)
-        _put_corner(scratch, at + 4, (0.0, 0.0, s[2]), 1)
-        return 2
-    _put_corner(scratch, at, support(convex, points, scratch, d), 0)
-    return 1
 
 
 @formula

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 
-from .convex import flat_normal, nearest_face, support, triangle_corner
+from .convex import bending, corner, corner_point, flat_normal, lies_over, support
 from .jit import formula, merged_formula
-from .kinds import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, TRIANGLE
 from .linalg import add, axpy, dot, mat_t_vec, mat_vec, norm, sub, tangents
 
 NEWTON_LIMIT = 12
@@ -26,111 +25,6 @@ STIFF, REGULAR = 1e-3, 0.03
 NONE = -1
 
 
-@merged_formula
-def _corner(convex, points, scratch, d):
-    """Name of the feature (a corner, a rim, all of an ellipsoid) that is farthest along d."""
-    kind, s = convex.kind, convex.s
-    if kind == BOX:
-        return (1 if d[0] >= 0.0 else 0) + (2 if d[1] >= 0.0 else 0) + (4 if d[2] >= 0.0 else 0)
-    if kind == HULL:
-        best, most = int(s[0]), -math.inf
-        for i in range(int(s[0]), int(s[0]) + int(s[1])):
-            along = points[i, 0] * d[0] + points[i, 1] * d[1] + points[i, 2] * d[2]
-            if along > most:
-                best, most = i, along
-        return best
-    if kind == CYLINDER or kind == CAPSULE:
-        return 1 if d[2] >= 0.0 else 0
-    if kind == CONE:
-        radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-        return 1 if 2.0 * s[2] * d[2] >= s[0] * radial else 0
-    if kind == TRIANGLE:
-        at = int(s[0])
-        p, q, r = dot(triangle_corner(scratch, at, 0), d), dot(triangle_corner(scratch, at, 1), d), 0.0
-        r = dot(triangle_corner(scratch, at, 2), d)
-        if p >= q and p >= r:
-            return 0
-        return 1 if q >= r else 2
-    return 0
-
-
-@merged_formula
-def _corner_point(convex, points, scratch, name, d):
-    """The point of that feature that is farthest along d."""
-    kind, s = convex.kind, convex.s
-    if kind == BOX:
-        return (
-            s[0] if name & 1 else -s[0],
-            s[1] if name & 2 else -s[1],
-            s[2] if name & 4 else -s[2],
-        )
-    if kind == HULL:
-        return (points[name, 0], points[name, 1], points[name, 2])
-    if kind == CAPSULE:
-        return (0.0, 0.0, s[2] if name == 1 else -s[2])
-    if kind == TRIANGLE:
-        return triangle_corner(scratch, int(s[0]), name)
-    if kind == CONE and name == 1:
-        return (0.0, 0.0, s[2])
-    if kind == CYLINDER or kind == CONE:
-        z = s[2] if name == 1 else -s[2]
-        radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
-        if radial == 0.0:
-            return (0.0, 0.0, z)
-        return (s[0] * d[0] / radial, s[0] * d[1] / radial, z)
-    return support(convex, points, scratch, d)
-
-
-@merged_formula
-def _bend(convex, name, p, d, u, w):
-    """How the feature's farthest point moves when d turns: the second derivative of the support along u and w."""
-    kind, s = convex.kind, convex.s
-    if kind == ELLIPSOID:
-        reach = dot(p, d)
-        if reach <= 0.0:
-            return 0.0, 0.0, 0.0
-        x, y, z = s[0] * s[0], s[1] * s[1], s[2] * s[2]
-        pu, pw = dot(p, u), dot(p, w)
-        uu = x * u[0] * u[0] + y * u[1] * u[1] + z * u[2] * u[2]
-        uw = x * u[0] * w[0] + y * u[1] * w[1] + z * u[2] * w[2]
-        ww = x * w[0] * w[0] + y * w[1] * w[1] + z * w[2] * w[2]
-        return (uu - pu * pu) / reach, (uw - pu * pw) / reach, (ww - pw * pw) / reach
-    if kind == CYLINDER or (kind == CONE and name == 0):
-        radial = d[0] * d[0] + d[1] * d[1]
-        if radial > 0.0:
-            c = s[0] / (radial * math.sqrt(radial))
-            tu, tw = d[0] * u[1] - d[1] * u[0], d[0] * w[1] - d[1] * w[0]
-            return c * tu * tu, c * tu * tw, c * tw * tw
-    return 0.0, 0.0, 0.0
-
-
-@formula
-def _lies_over(convex, hulls, m, p):
-    """Whether p, moved along m, meets the flat face of the core whose outward normal is m."""
-    kind, s = convex.kind, convex.s
-    if kind == BOX:
-        return (
-            (m[0] != 0.0 or abs(p[0]) <= s[0])
-            and (m[1] != 0.0 or abs(p[1]) <= s[1])
-            and (m[2] != 0.0 or abs(p[2]) <= s[2])
-        )
-    if kind == CYLINDER or kind == CONE:
-        return m[0] == 0.0 and m[1] == 0.0 and p[0] * p[0] + p[1] * p[1] <= s[0] * s[0]
-    if kind == HULL:
-        face_start, face_plane, hull = hulls.face_start, hulls.face_plane, convex.hull
-        face, _ = nearest_face(convex, hulls, m)
-        up = face_plane[face, 3] - dot(m, p)
-        q = axpy(up, m, p)
-        for f in range(face_start[hull], face_start[hull + 1]):
-            if (
-                f != face
-                and face_plane[f, 0] * q[0] + face_plane[f, 1] * q[1] + face_plane[f, 2] * q[2] > face_plane[f, 3]
-            ):
-                return False
-        return True
-    return False
-
-
 @formula
 def _by_face(pair, hulls, scratch, n):
     """A's face nearest to n if the support point of B lies over it: (yes, gap, normal, point of A)."""
@@ -139,7 +33,7 @@ def _by_face(pair, hulls, scratch, n):
     if dot(m, n) > 0.8:
         b = support(pair.b, points, scratch, mat_t_vec(turn, (-m[0], -m[1], -m[2])))
         b = add(mat_vec(turn, b), pair.shift)
-        if _lies_over(pair.a, hulls, m, b):
+        if lies_over(pair.a, hulls, m, b):
             gap = dot(m, b) - dot(m, support(pair.a, points, scratch, m))
             return True, gap, m, axpy(-gap, m, b)
     return False, 0.0, n, n
@@ -175,25 +69,25 @@ def newton(pair, points, scratch, n, scale):
     on_a, on_b = 0.5, 0.5
     for _ in range(NEWTON_LIMIT):
         d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-        a1, a2 = _edge_after(a1, a2, on_a, _corner(pair.a, points, scratch, n))
-        b1, b2 = _edge_after(b1, b2, on_b, _corner(pair.b, points, scratch, d))
+        a1, a2 = _edge_after(a1, a2, on_a, corner(pair.a, points, scratch, n))
+        b1, b2 = _edge_after(b1, b2, on_b, corner(pair.b, points, scratch, d))
         u, w = tangents(n)
         ub, wb = mat_t_vec(turn, u), mat_t_vec(turn, w)
-        pa = _corner_point(pair.a, points, scratch, a1, n)
-        pb = _corner_point(pair.b, points, scratch, b1, d)
-        uu, uw, ww = _bend(pair.a, a1, pa, n, u, w)
-        vu, vw, vv = _bend(pair.b, b1, pb, d, ub, wb)
+        pa = corner_point(pair.a, points, scratch, a1, n)
+        pb = corner_point(pair.b, points, scratch, b1, d)
+        uu, uw, ww = bending(pair.a, a1, pa, n, u, w)
+        vu, vw, vv = bending(pair.b, b1, pb, d, ub, wb)
         ea, eb = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if a2 != NONE:
-            qa = _corner_point(pair.a, points, scratch, a2, n)
+            qa = corner_point(pair.a, points, scratch, a2, n)
             ea = sub(qa, pa)
-            xu, xw, xx = _bend(pair.a, a2, qa, n, u, w)
+            xu, xw, xx = bending(pair.a, a2, qa, n, u, w)
             t = on_a
             uu, uw, ww = uu + t * (xu - uu), uw + t * (xw - uw), ww + t * (xx - ww)
         if b2 != NONE:
-            qb = _corner_point(pair.b, points, scratch, b2, d)
+            qb = corner_point(pair.b, points, scratch, b2, d)
             eb = mat_vec(turn, sub(qb, pb))
-            xu, xw, xx = _bend(pair.b, b2, qb, d, ub, wb)
+            xu, xw, xx = bending(pair.b, b2, qb, d, ub, wb)
             t = on_b
             vu, vw, vv = vu + t * (xu - vu), vw + t * (xw - vw), vv + t * (xx - vv)
         between = sub(add(mat_vec(turn, pb), pair.shift), pa)
@@ -257,12 +151,12 @@ def _proved(pair, points, scratch, n, scale, edge_a, edge_b):
     turn = pair.turn
     (a1, a2, on_a), (b1, b2, on_b) = edge_a, edge_b
     d = mat_t_vec(turn, (-n[0], -n[1], -n[2]))
-    pa = _corner_point(pair.a, points, scratch, a1, n)
-    pb = _corner_point(pair.b, points, scratch, b1, d)
+    pa = corner_point(pair.a, points, scratch, a1, n)
+    pb = corner_point(pair.b, points, scratch, b1, d)
     if a2 != NONE:
-        pa = axpy(on_a, sub(_corner_point(pair.a, points, scratch, a2, n), pa), pa)
+        pa = axpy(on_a, sub(corner_point(pair.a, points, scratch, a2, n), pa), pa)
     if b2 != NONE:
-        pb = axpy(on_b, sub(_corner_point(pair.b, points, scratch, b2, d), pb), pb)
+        pb = axpy(on_b, sub(corner_point(pair.b, points, scratch, b2, d), pb), pb)
     slack = 1e-11 * scale
     ok = dot(support(pair.a, points, scratch, n), n) - dot(pa, n) <= slack
     ok = ok and dot(support(pair.b, points, scratch, d), d) - dot(pb, d) <= slack
@@ -285,7 +179,7 @@ def curved_gap(pair, hulls, scratch, n, scale):
         out = mat_vec(turn, (-m[0], -m[1], -m[2]))
         a = support(pair.a, points, scratch, out)
         local = mat_t_vec(turn, sub(a, pair.shift))
-        if _lies_over(pair.b, hulls, m, local):
+        if lies_over(pair.b, hulls, m, local):
             b = support(pair.b, points, scratch, m)
             return True, dot(m, local) - dot(m, b), out, a
     return newton(pair, points, scratch, n, scale)

@@ -9,7 +9,7 @@ import numpy as np
 from .convex import Convex, Pair, Pose, shifted
 from .distance import sphere_sphere
 from .jit import formula, merged_formula
-from .kinds import DYNAMIC, HALF_SPACE, MESH, SPHERE
+from .kinds import CONVEX, DYNAMIC, HALF_SPACE, SPHERE, among, turn_of
 from .linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from .manifold import WITNESS, manifold, witness
 from .pairs import FAST_TRAVEL, Limits, ball_meeting, meeting
@@ -95,7 +95,7 @@ def convex_pair(i, j, shapes, bodies, hulls, loops, times, out, row, scratch):
     size, near = near_gap(shapes, i, j, margin)
     ka, kb = shapes.kind[i], shapes.kind[j]
     a = moving(i, shapes, bodies, np.int64(shapes.geometry[i]), row3(shapes.position, i))
-    place = row3(shapes.position, j) if kb < MESH else a.pose.position  # a plane moves with the point opposite
+    place = row3(shapes.position, j) if among(CONVEX, kb) else a.pose.position  # a plane moves with the point opposite
     b = moving(j, shapes, bodies, np.int64(shapes.geometry[j]), place)
     if ka != SPHERE:
         near += spin_travel(bodies.free, shapes.body[i], h, shapes.bound[i])
@@ -156,7 +156,8 @@ def ball_pair(i, j, shapes, bodies, h, margin, out, row, scratch):
 @merged_formula
 def ordered(i, j, kind, rank):
     """The two shapes of a pair in the order of their kinds, then of their bodies' uid."""
-    if kind[j] < kind[i] or (kind[j] == kind[i] and rank[j] < rank[i]):
+    first, second = turn_of(kind[i]), turn_of(kind[j])
+    if second < first or (second == first and rank[j] < rank[i]):
         return j, i
     return i, j
 
@@ -164,4 +165,4 @@ def ordered(i, j, kind, rank):
 @merged_formula
 def is_convex_pair(i, j, kind):
     """Two convex shapes, or one with a plane."""
-    return kind[i] < MESH and (kind[j] < MESH or kind[j] == HALF_SPACE)
+    return among(CONVEX, kind[i]) and (among(CONVEX, kind[j]) or kind[j] == HALF_SPACE)

@@ -23,7 +23,7 @@ from ..showing import ShownTrajectory
 from .checkpoint import UNREADABLE, plain
 from .clusters import Clusters, by_force, find_clusters, only_one
 from .description import Description, from_text
-from .flow import FlowSeries, flow_series
+from .flow_series import FlowSeries, flow_series
 from .layout import (
     BODY_FIELDS,
     CONTACT_COLUMNS,
@@ -128,11 +128,27 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
             wanted |= {name: ((len(self.model.joint_names), *s), "f") for name, s in JOINT_FIELDS.items()}
         if "contacts" in self.fields:
             wanted["contact_end"] = ((), "i")
+        self._check_extra(n)
         for name, (shape, kind) in wanted.items():
             found = file[f"frames/{name}"]
             right = found.shape[1:] == shape and found.dtype.kind == kind and len(found) >= f
             _expect(right, f"frames/{name} of {f} rows {shape} of kind '{kind}', not {found.shape} {found.dtype}")
         self._check_rows()
+
+    def _check_extra(self, n: int) -> None:
+        """What newer files have, by which arrays are indexed."""
+        model, joints = self.model, len(self.model.joint_names)
+        for name, values, shape, count in (
+            ("shape_material", model.shape_material, (len(model.shape_kind),), len(model.materials)),
+            ("joint_body", model.joint_body, (joints, 2), n),
+        ):
+            if values is not None:
+                right = values.shape == shape and values.dtype.kind == "i"
+                _expect(right and bool(np.all((values >= 0) & (values < count))), f"a model/{name} of its model")
+        if model.joint_place is not None:
+            right = model.joint_place.shape == (joints, 2, 3) and model.joint_place.dtype.kind == "f"
+            _expect(right and bool(np.isfinite(model.joint_place).all()), "a model/joint_place of its model")
+        _expect((model.joint_place is None) == (model.joint_body is None), "both of model/joint_body and joint_place")
 
     def _check_rows(self) -> None:
         """The tables that frames point into."""

@@ -101,6 +101,7 @@ class Rows:
         run = backend.over_contacts
         self._set_turns, self._take_turns = run(formulas.turning_friction), run(formulas.taken_turns)
         self._recall_numbers = run(formulas.recalled_numbers)
+        self._hold_immovable = run(formulas.immovable_bias)
         self._scratch: dict[str, np.ndarray] = {}
         self._operator: ContactOperator | None = None
         self._allocate(0)
@@ -274,10 +275,9 @@ class Rows:
         if joints is None:
             whole = without_joints(arrays)
         else:
-            whole, alone = joints.arrays(arrays), diagonal[0, :n].copy()
+            whole, alone = joints.arrays(arrays), diagonal[0].copy()
             joints.diagonal(whole, diagonal)
-            rigid = diagonal[0, :n] <= IMMOVABLE * alone  # joints hold both sides: impulses would be of rounding alone
-            self._bias[0, :n] = np.where(rigid, np.maximum(self._bias[0, :n], self._gravity * h), self._bias[0, :n])
+            self._hold_immovable(n, alone, diagonal, IMMOVABLE, self._gravity * h, self._bias)
         if self._soft:
             diagonal[0, :n] += self._compliance[0, :n]
             diagonal[1:3, :n] += self._compliance[1, :n]

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ClusterArrays, EnergyArrays, PosedArrays
+from ..backends.joint_arrays import ClusterArrays, EnergyArrays, PosedArrays
 from ..enums import BodyKind, JointKind
 from ..scene import rotation
 from ..scene.model import Model
@@ -36,6 +36,8 @@ COMMON = {
 """What everything on one side may do as one without changing what the joint holds, when a (first) or b is the unmoved
 side: slides along and turns about axes of the unmoved frame."""
 
+STILL = 1e-12
+"""A body of prescribed motion that is off its first pose by less, in sizes and in the quaternion, has not moved."""
 STRAIN = 0.1
 """A drift that changes the kinetic energy by more than this part is too long for the motion."""
 LEFT = 0.01
@@ -44,7 +46,8 @@ LEFT = 0.01
 
 class DriftEnergy:
     """Of the clusters of jointed bodies: start (clusters + 1,) into body; kept (clusters,): those whose joints are
-    ideal; motions: of each cluster the common ones (t, 6), see `common_motions`."""
+    ideal; motions: of each cluster the common ones (t, 6), see `common_motions`; partners: bodies of prescribed motion
+    that each is joined to."""
 
     def __init__(
         self,
@@ -54,8 +57,11 @@ class DriftEnergy:
         body: np.ndarray,
         kept: np.ndarray,
         motions: list[np.ndarray],
+        partners: list[np.ndarray],
     ) -> None:
         self._model, self._backend = model, backend
+        self._partner = np.concatenate([*partners, np.zeros(0, int)]).astype(int)
+        self._partner_of = np.repeat(np.arange(len(partners)), [len(p) for p in partners])
         self._start, self._body, self._kept = start, body, kept
         self._twist = np.concatenate([*motions, np.zeros((0, 6))])
         self._twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
@@ -89,7 +95,8 @@ class DriftEnergy:
         gravity gives in a step, and travels of `least` [m].
         """
         m, before, old, owed = self._model, self.of(orientation, velocity), owed, owed.copy()
-        kept = self._kept & (freedoms > np.diff(self._twist_start))
+        ideal = self._kept & ~self._moved(position, orientation)
+        kept = ideal & (freedoms > np.diff(self._twist_start))
         rest = self._fall * h * h + 0.5 * self._mass * (least / h) ** 2
         clusters = ClusterArrays(self._start, self._body, self._twist_start, self._twist)
         bodies = PosedArrays(m.body_mass, m.body_inertia, position, orientation)
@@ -97,7 +104,15 @@ class DriftEnergy:
         self._backend.keep_energy(clusters, bodies, energies, velocity, self._inner, self._common)
         strained = np.abs(before - wanted) > STRAIN * (wanted + rest)
         strained |= np.abs(owed) > np.abs(old) + LEFT * (wanted + rest)
-        return owed, bool(np.any(self._kept & strained))
+        return owed, bool(np.any(ideal & strained))
+
+    def _moved(self, position: np.ndarray, orientation: np.ndarray) -> np.ndarray:
+        """(clusters,) whether a partner of prescribed motion is not where it began: else it is as good as static."""
+        b, start, out = self._partner, self._model.initial, np.zeros(len(self._kept), bool)
+        away = np.abs(position[b] - start.position[b]).max(axis=1, initial=0.0) > STILL * self._model.body_size[b]
+        turned = np.abs(orientation[b] - start.orientation[b]).max(axis=1, initial=0.0) > STILL
+        out[self._partner_of[away | turned]] = True
+        return out
 
 
 def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -> np.ndarray:
@@ -144,17 +159,20 @@ def common_motions(resisted: np.ndarray) -> np.ndarray:
 
 
 def drift_energy(model: Model, backend: ModuleType, rows: RowSet, start: np.ndarray, body: np.ndarray) -> DriftEnergy:
-    """Kept where nothing is driven: by motors, or joints to bodies of prescribed motion. start (clusters + 1,) into
-    body: of the clusters."""
+    """Kept where nothing is driven: by motors, or joints to bodies of prescribed motion that have moved.
+
+    start (clusters + 1,) into body: of the clusters.
+    """
     driven = rows.speed | (rows.rigid & (rows.motor >= 0))
-    kept, motions = [], []
+    kept, motions, partners = [], [], []
     for c, (first, end) in enumerate(pairwise(rows.pattern.cluster)):
         own, sides = body[start[c] : start[c + 1]], np.unique(rows.body[first:end])
-        moved = model.body_kind[sides[sides >= 0]] == BodyKind.KINEMATIC
-        kept.append(not (driven[first:end].any() or moved.any()))
+        sides = sides[sides >= 0]
+        kept.append(not driven[first:end].any())
+        partners.append(sides[model.body_kind[sides] == BodyKind.KINEMATIC])
         resisted = _resisted(model, rows, np.flatnonzero(rows.rigid[first:end]) + first)
         motions.append(common_motions(np.concatenate([resisted, locked_twists(model.body_locked[own].any(axis=0))])))
-    return DriftEnergy(model, backend, start, body, np.array(kept, bool), motions)
+    return DriftEnergy(model, backend, start, body, np.array(kept, bool), motions, partners)
 
 
 def _resisted(model: Model, rows: RowSet, some: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import ClosingWork, FactorArrays, FactorWork, PatternArrays, SystemArrays
+from ..backends.joint_arrays import ClosingWork, FactorArrays, FactorWork, PatternArrays, SystemArrays
 from ..enums import BodyKind, RowRole
 from ..scene.joint_model import JointModel
 from ..scene.model import Model

@@ -11,14 +11,12 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import (
-    ArticulatedArrays,
+from ..backends.base import ArticulatedArrays, ContactArrays, KickedArrays
+from ..backends.joint_arrays import (
     ClosingRule,
-    ContactArrays,
     CoordinateArrays,
     EqualityArrays,
     FrameArrays,
-    KickedArrays,
     TrialArrays,
 )
 from ..enums import BodyKind, RowRole

@@ -414,6 +414,8 @@ class Bodies:
     ) -> range:
         """owner: the body of each shape, where bodies have different ones; center and axes are then (count, ..)."""
         self._check_room(where, count)
+        orientation = checks.as_quaternions(orientation)
+        checks.warn_of_order(where + ".orientation", orientation)
         name = self._free_name(where, name, kind)
         unit = 1 if owner is None else count
         materials = self._materials.of_shapes(where, material, len(shapes)) if owner is None else ()

@@ -14,9 +14,10 @@ from .flow_model import Emitter, FlowModel, MeasuringPlane, Sink
 from .joint_model import JointModel
 from .mass import mass_properties
 from .materials import Material
+from .mixture import Mixture, mixed, scaled_shape, scales
 from .model import State
 from .regions import BoxRegion, DiscRegion, Region, unit_vector
-from .shapes import Placed, as_placed
+from .shapes import as_placed
 
 __all__ = ["Flow"]
 
@@ -58,8 +59,9 @@ class Flow:
     ) -> range:
         """Bodies that appear at a rate, `count` in all; returns their indices.
 
-        shapes, mass [kg] or density [kg/m^3], material, locked, group, mask as in `add_body`. Centres lie anywhere in
-        the region (`BoxRegion` or `DiscRegion`). rate [bodies/s] or mass_rate [kg/s], counted from the time `start`
+        shapes (or a `Mixture` of several kinds), mass [kg] or density [kg/m^3], material, locked, group, mask as in
+        `add_body`. Centres lie anywhere in the region (`BoxRegion` or `DiscRegion`). rate [bodies/s] or mass_rate
+        [kg/s], counted from the time `start`
         [s]. size_range: each body is scaled by a factor from this range (a single shape other than a hull; the mass
         is then that of factor 1). velocity [m/s] and angular_velocity [rad/s] at the start; orientation: a quaternion,
         or "random". A body that would touch another waits until there is room. seed: of sizes, places and
@@ -75,11 +77,9 @@ class Flow:
                 )
             )
         amount, by_mass = _rate(where, rate, mass_rate)
-        placed = as_placed(where, shapes)
-        unit = mass_properties(where, placed, mass=mass, density=density)
         rng = np.random.default_rng([checks.seed(where + ".seed", seed), 0])
-        scale = _scales(where, placed, unit.center, size_range, n, rng)
-        masses = unit.mass * scale**3
+        own = _bodies_of(where, shapes, n, mass, density, size_range, rng)
+        masses = own["mass"]
         turn = None
         if not isinstance(orientation, str):
             turn = checks.quaternion(where + ".orientation", orientation)
@@ -96,7 +96,7 @@ class Flow:
         low, high = region.box
         bodies = self._add(
             where,
-            placed,
+            own.pop("shapes"),
             BodyKind.DYNAMIC,
             n,
             name=name,
@@ -106,11 +106,7 @@ class Flow:
             locked=locked,
             group=group,
             mask=mask,
-            mass=masses,
-            inertia=unit.moments * (scale**5)[:, None],
-            center=unit.center,
-            axes=unit.axes,
-            **_scaled(placed, scale),
+            **own,
         )
         free = self._batches[-1].locked[0] == 0
         self._emitters.append(
@@ -249,41 +245,29 @@ def _rate(where: str, rate: float | None, mass_rate: float | None) -> tuple[floa
     return checks.number(where + ".mass_rate", mass_rate, above=0.0, unit="kg/s", error=SceneError), True
 
 
-def _scales(
+def _bodies_of(
     where: str,
-    shapes: Sequence[Placed],
-    center: np.ndarray,
-    size_range: Sequence[float],
+    shapes: Any,
     count: int,
+    mass: float | None,
+    density: float | None,
+    size_range: Sequence[float],
     rng: np.random.Generator,
-) -> np.ndarray:
-    """Factor (count,) of each body's size."""
-    low, high = checks.array(where + ".size_range", size_range, (2,))
-    if not 0.0 < low <= high:
-        raise SceneError(
-            message(where + ".size_range", "must be 0 < low <= high", f"{low}, {high}", "1 is the shape as given.")
-        )
-    if low == high == 1.0:
-        return np.ones(count)
-    if len(shapes) != 1 or shapes[0].shape.geometry is not None or np.any(center):
-        raise SceneError(
-            message(
-                where + ".size_range",
-                "takes one sphere, box, capsule, cylinder or ellipsoid at the origin",
-                f"{len(shapes)} shapes, the first {shapes[0].shape!r}",
-                "Use an emitter for each size.",
-            )
-        )
-    return rng.uniform(low, high, count)
-
-
-def _scaled(shapes: Sequence[Placed], scale: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of `Batch` that differ from body to body."""
-    if np.all(scale == 1.0):
-        return {}
-    shape = shapes[0].shape
+) -> dict[str, Any]:
+    """What the bodies of an emitter are made of."""
+    if isinstance(shapes, Mixture):
+        if tuple(size_range) != (1.0, 1.0):
+            remedy = "Give Mixture.size_ranges."
+            raise SceneError(message(where + ".size_range", "is told kind by kind", size_range, remedy))
+        return mixed(where, shapes, count, mass, density, rng)
+    placed = as_placed(where, shapes)
+    unit = mass_properties(where, placed, mass=mass, density=density)
+    scale = scales(where, placed, unit.center, size_range, count, rng)
     return {
-        "parameters": np.asarray(shape.parameters, float) * scale[:, None, None],
-        "bound": shape.bound * scale[:, None],
-        "smallest": shape.smallest * scale[:, None],
+        "shapes": placed,
+        "mass": unit.mass * scale**3,
+        "inertia": unit.moments * (scale**5)[:, None],
+        "center": unit.center,
+        "axes": unit.axes,
+        **scaled_shape(placed, scale),
     }

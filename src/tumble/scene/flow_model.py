@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,28 @@ __all__ = ["Emitter", "FlowModel", "MeasuringPlane", "Sink"]
 EMITTER_COLUMNS = ("placed", "placed_mass", "waiting")
 SINK_COLUMNS = ("removed", "removed_mass")
 PLANE_COLUMNS = ("bodies_forward", "bodies_backward", "mass_forward", "mass_backward")
+
+
+class SinkArrays(NamedTuple):
+    """A sink as `kernels.passing.taken` reads it; vectors (3,)."""
+
+    planar: bool
+    point: np.ndarray
+    normal: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    outside: bool
+
+
+class MeasuringArrays(NamedTuple):
+    """A measuring plane as `kernels.passing.crossed` reads it; vectors (3,)."""
+
+    point: np.ndarray
+    normal: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    sides: tuple[float, float]  # along u and v, negative: endless
+    radius: float  # negative: no disc
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +80,12 @@ class Sink:
     box: BoxRegion | None = None
     outside: bool = False
 
-    def takes(self, center: np.ndarray) -> np.ndarray:
-        """Whether bodies with centres (k, 3) are taken (k,)."""
-        if self.box is None:
-            return (center - self.point) @ self.normal < 0.0
-        return self.box.contains(center) != self.outside
+    @property
+    def arrays(self) -> SinkArrays:
+        """For the formula that asks each body."""
+        none, (low, high) = np.zeros(3), (np.zeros((2, 3)) if self.box is None else self.box.box)
+        point, normal = (none, none) if self.box is not None else (np.array(self.point), np.array(self.normal))
+        return SinkArrays(self.box is None, point, normal, np.array(low), np.array(high), self.outside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +104,13 @@ class MeasuringPlane:
     axis: np.ndarray | None = None
     """(3,)"""
 
-    def height(self, center: np.ndarray) -> np.ndarray:
-        """Distance (k,) of centres (k, 3) in front of the plane [m]."""
-        return (center - self.point) @ self.normal
-
-    def holds(self, point: np.ndarray) -> np.ndarray:
-        """Whether points (k, 3) of the endless plane belong to the part that counts (k,)."""
-        arm = point - self.point
-        if self.radius is not None:
-            arm = arm - (arm @ self.normal)[:, None] * self.normal
-            return (arm**2).sum(axis=1) <= self.radius**2
-        if self.size is None:
-            return np.ones(len(point), bool)
-        u, v = across(self.normal, self.axis)
-        return (np.abs(arm @ u) <= 0.5 * self.size[0]) & (np.abs(arm @ v) <= 0.5 * self.size[1])
+    @property
+    def arrays(self) -> MeasuringArrays:
+        """For the formula that asks each body."""
+        u, v = (np.zeros(3), np.zeros(3)) if self.size is None else across(self.normal, self.axis)
+        sides = (-1.0, -1.0) if self.size is None else (float(self.size[0]), float(self.size[1]))
+        radius = -1.0 if self.radius is None else float(self.radius)
+        return MeasuringArrays(np.array(self.point), np.array(self.normal), np.array(u), np.array(v), sides, radius)
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,8 +125,10 @@ def wall(start: Sequence[float], end: Sequence[float], *, height: float, thickne
         got = f"{a.tolist()} to {b.tolist()}"
         raise SceneError(message("wall", "must run level from one point to another", got, "Correct the points."))
     tall, wide = positive_length("wall.height", height), positive_length("wall.thickness", thickness)
-    turn = rotation.from_axis_angle((0, 0, 1), float(np.arctan2(along[1], along[0])))
-    return Placed(Box((float(np.linalg.norm(along)), wide, tall)), 0.5 * (a + b) + (0, 0, 0.5 * tall), turn)
+    turn = rotation.from_axis_angle(np.array([0, 0, 1]), float(np.arctan2(along[1], along[0])))
+    return Placed(
+        Box((float(np.linalg.norm(along)), wide, tall)), tuple(0.5 * (a + b) + (0, 0, 0.5 * tall)), tuple(turn)
+    )
 
 
 def _rings(rings: Sequence[np.ndarray], *, closed: bool) -> Mesh:

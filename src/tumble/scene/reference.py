@@ -149,7 +149,7 @@ def _default(table: str, key: str) -> Any:
 def _words(table: str, key: str) -> tuple[str, str, str]:
     """Unit, range and meaning of a key."""
     for source in SOURCES.get(table, ()):
-        if is_dataclass(source) and key in (told := field_docs(source)):
+        if isinstance(source, type) and is_dataclass(source) and key in (told := field_docs(source)):
             text = " ".join(told[key].split())
             unit = UNIT.search(text)
             return (unit[1] if unit else ""), RANGES.get(f"{table}.{key}") or RANGES.get(key, ""), text

@@ -27,7 +27,7 @@ def replicate(scene: SceneBuilder, part: Any, position: Any, orientation: Any, n
     where = "replicate" if not isinstance(name, str) else f"replicate({checks.short(name)})"
     _check_part(where, scene, part)
     points = places(where, position)
-    turns = rows(where + ".orientation", orientation, len(points), 4)
+    turns = rows(where + ".orientation", checks.as_quaternions(orientation), len(points), 4)
     turns = checks.quaternions(where + ".orientation", turns, len(points))
     scene._check_room(where, len(points) * part._count)
     prefixes = _prefixes(where, scene, part, name, len(points))

@@ -7,8 +7,8 @@ import re
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
-from typing import Annotated, Any, Literal, get_type_hints
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
 from .. import checks
 from ..enums import Integrator, Law, Scaling, Stop, Variant
@@ -18,6 +18,7 @@ from .flow_tables import flow_tables
 from .materials import PROPERTIES
 from .mechanism_tables import mechanism_tables
 from .settings import Location
+from .shapes import PLAIN
 
 __all__ = ["at_place", "schema", "validated"]
 
@@ -61,16 +62,17 @@ def schema() -> types.SimpleNamespace:
     )
     turned = table("Turned", orientation=quaternion, rotation=rotation)
     placed = table("PlacedShape", turned, position=vector, material=text)
-    sphere = table("SphereShape", placed, type=(Literal["sphere"], ...), radius=(float, ...))
-    box = table("BoxShape", placed, type=(Literal["box"], ...), size=(vector, ...), rounding=float)
-    half_space = table("HalfSpaceShape", placed, type=(Literal["half_space"], ...), normal=vector, offset=float)
-    capsule = table("CapsuleShape", placed, type=(Literal["capsule"], ...), radius=(float, ...), length=(float, ...))
-    upright = table("Upright", placed, radius=(float, ...), height=(float, ...), rounding=float)
-    cylinder = table("CylinderShape", upright, type=(Literal["cylinder"], ...))
-    cone = table("ConeShape", upright, type=(Literal["cone"], ...))
-    ellipsoid = table(
-        "EllipsoidShape", placed, type=(Literal["ellipsoid"], ...), semi_axes=(vector, ...), rounding=float
-    )
+
+    def plain(shape: Any) -> type[BaseModel]:
+        """The table of a shape whose keys are the fields of its class: numbers and vectors."""
+        columns = {}
+        for f in fields(shape):
+            kind = float if f.type == "float" else vector
+            columns[f.name] = (kind, ...) if f.default is MISSING else kind
+        if shape.roundable:
+            columns["rounding"] = float
+        return table(f"{shape.__name__}Shape", placed, type=(Literal[shape.key], ...), **columns)
+
     hull = table("HullShape", placed, type=(Literal["hull"], ...), points=(list[vector], ...), rounding=float)
     mesh = table(
         "MeshShape",
@@ -106,9 +108,8 @@ def schema() -> types.SimpleNamespace:
     )
     lengths = dict.fromkeys(("radius", "pitch", "turns", "shaft", "thickness"), (float, ...))
     screw = table("ScrewShape", placed, type=(Literal["screw"], ...), **lengths, segments=int)
-    solid = sphere | box | half_space | capsule | cylinder | cone | ellipsoid | hull | mesh | height_field
     shape = Annotated[
-        solid | funnel | hopper | drum | screw,
+        Union[(*map(plain, PLAIN), hull, mesh, height_field, funnel, hopper, drum, screw)],
         Field(discriminator="type"),
     ]
     shapes = dict(shape=shape, shapes=Annotated[list[shape], Field(min_length=1)])

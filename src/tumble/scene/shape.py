@@ -22,6 +22,10 @@ class Shape:
     """Base of all collision shapes. Lengths are in metres, in the shape's own frame."""
 
     kind: ClassVar[ShapeKind] | Any
+    key: ClassVar[str] = ""
+    """`type` of its table in a scene file, where its fields are the keys"""
+    roundable: ClassVar[bool] = False
+    """Whether `Rounded` takes it"""
     geometry: ClassVar[HullArrays | MeshArrays | FieldArrays | None] | Any = None
     """Arrays that go to the model's pool; None where `parameters` say it all."""
 

@@ -14,20 +14,11 @@ from .meshes import Mesh
 from .primitives import drum, funnel, hopper, screw
 from .rounded import Rounded
 from .shape import Shape
-from .shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Sphere
+from .shapes import PLAIN
 
 __all__ = ["ShapeReader", "either"]
 
-PLAIN: dict[str, Any] = {
-    "sphere": Sphere,
-    "box": Box,
-    "half_space": HalfSpace,
-    "capsule": Capsule,
-    "cylinder": Cylinder,
-    "cone": Cone,
-    "ellipsoid": Ellipsoid,
-    "hull": ConvexHull,
-}
+TYPES: dict[str, Any] = {**{shape.key: shape for shape in PLAIN}, "hull": ConvexHull}
 """Types whose keys are the fields of a class."""
 MADE: dict[str, Any] = {"funnel": funnel, "hopper": hopper, "drum": drum, "screw": screw}
 """Types whose keys are the arguments of a function."""
@@ -52,8 +43,8 @@ class ShapeReader:
         return self.made[key]
 
     def _make(self, *, type: str, rounding: float | None = None, **own: Any) -> Shape:
-        if type in PLAIN:
-            kind = PLAIN[type]
+        if type in TYPES:
+            kind = TYPES[type]
             made = kind(**{f.name: own[f.name] for f in fields(kind) if f.name in own})
         elif type in MADE:
             made = MADE[type](**own)

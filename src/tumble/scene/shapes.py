@@ -19,6 +19,7 @@ __all__ = [
     "Cone",
     "Cylinder",
     "Ellipsoid",
+    "Frustum",
     "HalfSpace",
     "Placed",
     "Shape",
@@ -54,6 +55,7 @@ class Sphere(_Symmetric):
         object.__setattr__(self, "radius", positive_length("Sphere.radius", self.radius))
 
     kind = ShapeKind.SPHERE
+    key = "sphere"
 
     @property
     def half(self) -> np.ndarray:
@@ -91,6 +93,7 @@ class Capsule(_Symmetric):
         object.__setattr__(self, "length", positive_length("Capsule.length", self.length, "Use a Sphere for length 0."))
 
     kind = ShapeKind.CAPSULE
+    key = "capsule"
 
     @property
     def half(self) -> np.ndarray:
@@ -127,6 +130,8 @@ class Box(_Symmetric):
         object.__setattr__(self, "size", three_lengths("Box.size", self.size))
 
     kind = ShapeKind.BOX
+    key = "box"
+    roundable = True
 
     @property
     def half(self) -> np.ndarray:
@@ -150,8 +155,17 @@ class Box(_Symmetric):
         return 0.5 * norm(*self.size)
 
 
+class Revolved(_Symmetric):
+    """A solid that is turned about z, with straight sides, of |z| <= parameters[2]."""
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Radii (k,) of the lower and upper ends of solids with these parameters (k, 4)."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Cylinder(_Symmetric):
+class Cylinder(Revolved):
     """A solid cylinder along z with radius and height [m], centred on its frame."""
 
     radius: float
@@ -162,6 +176,12 @@ class Cylinder(_Symmetric):
         object.__setattr__(self, "height", positive_length("Cylinder.height", self.height))
 
     kind = ShapeKind.CYLINDER
+    key = "cylinder"
+    roundable = True
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return parameters[:, 0], parameters[:, 0]
 
     @property
     def half(self) -> np.ndarray:
@@ -186,7 +206,7 @@ class Cylinder(_Symmetric):
 
 
 @dataclass(frozen=True)
-class Cone(_Symmetric):
+class Cone(Revolved):
     """A solid cone along z: base disc of the given radius [m] at z = -height/2, apex at z = +height/2."""
 
     radius: float
@@ -197,6 +217,12 @@ class Cone(_Symmetric):
         object.__setattr__(self, "height", positive_length("Cone.height", self.height))
 
     kind = ShapeKind.CONE
+    key = "cone"
+    roundable = True
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return parameters[:, 0], np.zeros(len(parameters))
 
     @property
     def half(self) -> np.ndarray:
@@ -225,6 +251,63 @@ class Cone(_Symmetric):
 
 
 @dataclass(frozen=True)
+class Frustum(Revolved):
+    """A solid truncated cone along z: discs of bottom_radius [m] at z = -height/2 and top_radius at z = +height/2."""
+
+    bottom_radius: float
+    top_radius: float
+    height: float
+
+    def __post_init__(self) -> None:
+        for name in ("bottom_radius", "top_radius", "height"):
+            remedy = "" if name == "height" else "Use a Cone for an end without area."
+            object.__setattr__(self, name, positive_length(f"Frustum.{name}", getattr(self, name), remedy))
+
+    kind = ShapeKind.FRUSTUM
+    key = "frustum"
+
+    @staticmethod
+    def end_radii(parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return parameters[:, 0], parameters[:, 1]
+
+    @property
+    def half(self) -> np.ndarray:
+        widest = max(self.bottom_radius, self.top_radius)
+        return np.array([widest, widest, self.height / 2])
+
+    @property
+    def volume(self) -> float:
+        a, b = self.bottom_radius, self.top_radius
+        return math.pi * self.height * (a * a + a * b + b * b) / 3
+
+    @property
+    def center(self) -> np.ndarray:
+        return np.array([0.0, 0.0, self._middle - self.height / 2])
+
+    @property
+    def _middle(self) -> float:
+        """Height of the centroid over the bottom [m]."""
+        a, b = self.bottom_radius, self.top_radius
+        return self.height * (a * a + 2 * a * b + 3 * b * b) / (4 * (a * a + a * b + b * b))
+
+    @property
+    def unit_inertia(self) -> np.ndarray:
+        a, b, h = self.bottom_radius, self.top_radius, self.height
+        square = a * a + a * b + b * b
+        disc = 0.15 * (a**4 + a**3 * b + a * a * b * b + a * b**3 + b**4) / square  # of the discs about a diameter
+        across = disc + h * h * (a * a + 3 * a * b + 6 * b * b) / (10 * square) - self._middle**2
+        return np.diag([across, across, 2 * disc])
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array([self.bottom_radius, self.top_radius, self.height / 2, 0.0])
+
+    @property
+    def bound(self) -> float:
+        return norm(max(self.bottom_radius, self.top_radius), self.height / 2)
+
+
+@dataclass(frozen=True)
 class Ellipsoid(_Symmetric):
     """A solid ellipsoid with semi_axes = (a, b, c) [m] along x, y and z, centred on its frame."""
 
@@ -234,6 +317,8 @@ class Ellipsoid(_Symmetric):
         object.__setattr__(self, "semi_axes", three_lengths("Ellipsoid.semi_axes", self.semi_axes))
 
     kind = ShapeKind.ELLIPSOID
+    key = "ellipsoid"
+    roundable = True
 
     @property
     def half(self) -> np.ndarray:
@@ -269,6 +354,7 @@ class HalfSpace(Shape):
         checks.number("HalfSpace.offset", self.offset, unit="m", error=SceneError)
 
     kind = ShapeKind.HALF_SPACE
+    key = "half_space"
     volume = math.inf
     bound = math.inf
     smallest = math.inf
@@ -288,6 +374,11 @@ class HalfSpace(Shape):
                     "Use add_static or add_kinematic, or a Box.",
                 )
             )
+
+
+PLAIN: tuple[type[Shape], ...] = (Sphere, Box, HalfSpace, Capsule, Cylinder, Cone, Ellipsoid, Frustum)
+"""Shapes whose keys in a scene file are the fields of their class."""
+REVOLVED: dict[ShapeKind, type[Revolved]] = {shape.kind: shape for shape in PLAIN if issubclass(shape, Revolved)}
 
 
 def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import checks, memory
-from ..enums import BodyKind, Integrator, ShapeKind
+from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait
 from ..errors import OptionsError, message
 from ..kernels.jit import most_threads
 from ..options import StepOptions
@@ -14,7 +14,7 @@ from ..solve.base import Solver
 
 __all__ = ["check_arguments", "checked_threads"]
 
-FLAT = (ShapeKind.BOX, ShapeKind.CYLINDER, ShapeKind.CONE, ShapeKind.HULL, ShapeKind.MESH)
+FLAT = ShapeKind.having(ShapeTrait.FLAT)
 """Shapes with faces, which can lie on each other."""
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..kernels import jit
+from ..logs import LOG
 
 __all__ = ["announced", "take_out", "tell"]
 
@@ -39,5 +39,5 @@ def take_out(seconds: dict[str, float], compiling: float) -> None:
 
 
 def tell(words: str) -> None:
-    """A line on the error output."""
-    print(f"tumble: {words}", file=sys.stderr, flush=True)
+    """A line in the log."""
+    LOG.info("tumble: %s", words)

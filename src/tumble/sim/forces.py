@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import checks
+from ..enums import BodyKind
+from ..errors import OptionsError, message
 from ..problem.operators import contact_arrays
-from ..scene.model import Model
+from ..scene.model import Model, State
 from ..showing import ShownForces
 from .stepper import StepResult
 
-__all__ = ["ContactForces"]
+if TYPE_CHECKING:
+    from .workspace import Workspace
+
+__all__ = ["ContactForces", "apply_force"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,3 +104,25 @@ def contact_forces(model: Model, result: StepResult) -> ContactForces:
         arms[3:].T.copy(),
         torque,
     )
+
+
+def apply_force(
+    model: Model, state: State, work: Workspace, body: int | str, force: Any, torque: Any, point: Any
+) -> None:
+    """See `Simulation.apply_force`."""
+    where = "Simulation.apply_force"
+    if isinstance(body, str):
+        rows = model.bodies(body)
+    else:
+        rows = np.array([checks.integer(f"{where}.body", body, at_least=0, at_most=model.body_count - 1)])
+    if np.any(model.body_kind[rows] != BodyKind.DYNAMIC):
+        remedy = "Static and kinematic bodies take no forces."
+        raise OptionsError(message(where, "must be a dynamic body", checks.short(body), remedy))
+    push = checks.vector(f"{where}.force", force, error=OptionsError)
+    turn = np.tile(checks.vector(f"{where}.torque", torque, error=OptionsError), (len(rows), 1))
+    if point is not None:
+        turn = turn + np.cross(checks.vector(f"{where}.point", point, error=OptionsError) - state.position[rows], push)
+    if work.applied is None:
+        work.applied = np.zeros((model.body_count, 6))
+    work.applied[rows, :3] += push
+    work.applied[rows, 3:] += turn

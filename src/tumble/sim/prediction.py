@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..backends.base import FreeArrays, KickedArrays, LoadArrays, MassArrays
 from ..collide.contacts import Contacts
 from ..errors import BlowUpError, SceneError, message
+from ..kernels.contact_rows import surface_bias
 from ..problem.cone_problem import ConeProblem
 from ..scene import rotation
 from ..scene.builder import motion_pose
@@ -15,6 +18,15 @@ from ..scene.motion import Conveyor
 from .workspace import Workspace
 
 __all__ = ["at_start", "drop_normal_surface", "predict", "prescribe_motion"]
+
+
+class SurfaceTouch(NamedTuple):
+    """Where contacts are, as `kernels.contact_rows.surface_bias` reads it."""
+
+    body_a: np.ndarray
+    body_b: np.ndarray
+    normal: np.ndarray  # (3, cap)
+    point: np.ndarray  # (3, cap)
 
 
 def at_start(model: Model, state: State, work: Workspace) -> KickedArrays:
@@ -69,20 +81,21 @@ def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> N
 
 def drop_normal_surface(contacts: Contacts, problem: ConeProblem, center: np.ndarray, surface: np.ndarray) -> None:
     """A surface that runs takes along and does not push: no part along the normal (surface: (n, 6), zero for most)."""
-    n = contacts.count
-    runs = np.any(surface, axis=1)
-    for side, sign in ((contacts.body_a[:n], 1.0), (contacts.body_b[:n], -1.0)):
-        rows = np.flatnonzero(runs[side])
-        body = side[rows]
-        speed = surface[body, :3] + np.cross(surface[body, 3:], contacts.point[:, rows].T - center[body])
-        problem.bias[0, rows] += sign * np.einsum("ki,ik->k", speed, contacts.normal[:, rows])
+    c = contacts
+    touch = SurfaceTouch(c.body_a, c.body_b, c.normal, c.point)
+    problem.backend.over_contacts(surface_bias)(c.count, touch, center, surface, problem.bias)
 
 
 def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float, work: Workspace) -> None:
     """Constant forces and the callbacks, summed into work.force and work.torque (world axes)."""
-    if not model.forces:
+    if not model.forces and work.applied is None:
         return  # they hold the constant ones from the start
     work.force[:], work.torque[:] = model.body_force, model.body_torque
+    if work.applied is not None:
+        work.force += work.applied[:, :3]
+        work.torque += work.applied[:, 3:]
+    if not model.forces:
+        return
     position, orientation = model.user_frames(kick.position, kick.orientation)
     spin = rotation.rotate(kick.orientation, kick.spin)
     for callback in model.forces:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any, Protocol
 
 from ..kernels import jit
+from ..logs import LOG
 from ..notebook import NotebookLine, in_notebook
 from .report import StepReport
 
@@ -102,8 +103,7 @@ class _Lines:
         if not c.due() or c.done >= c.steps:
             return
         text = "  ".join((f"step {c.done} of {c.steps}", *c.pace(), _facts(report, unconverged)))
-        with suppress(OSError):  # a full disk or a closed pipe must not end the run
-            print(text, file=sys.stderr, flush=True)
+        LOG.info("%s", text)
 
     def __exit__(self, *_: object) -> None:
         pass

@@ -16,7 +16,7 @@ from ..backends.base import RayArrays, ShapeTree, pools_of
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
-from ..enums import BodyKind, Presence, ShapeKind
+from ..enums import BodyKind, Presence, ShapeKind, ShapeTrait
 from ..errors import OptionsError, message
 from ..kernels.jit import most_threads
 from ..scene import rotation
@@ -111,7 +111,7 @@ def distance(shape_a: Shape, pose_a: Pose, shape_b: Shape, pose_b: Pose, *, back
     scene.add_static([shape_a], position=pa, orientation=qa)
     scene.add_static([shape_b], position=pb, orientation=qb)
     model = scene.build()
-    surface = (ShapeKind.MESH, ShapeKind.HEIGHT_FIELD)
+    surface = ShapeKind.having(ShapeTrait.SURFACE)
     a, b = (int(k) for k in model.shape_kind)
     if a == b == ShapeKind.HALF_SPACE or {a, b} == {ShapeKind.HALF_SPACE, ShapeKind.HEIGHT_FIELD}:
         raise OptionsError(
@@ -218,7 +218,7 @@ def _find(model: Model, state: State, margin: float, backend: ModuleType) -> Con
 
 def _convex_distance(model: Model, backend: ModuleType) -> Distance:
     search = _placed(model, model.initial, 0.0, backend)
-    order = np.argsort(model.shape_kind, kind="stable")
+    order = np.argsort([ShapeKind(k).rank for k in model.shape_kind.tolist()], kind="stable")
     pose = np.concatenate([search.shapes.position, search.shapes.matrix], axis=1)[order]
     out = np.zeros((1, 7))
     backend.convex_gaps(

@@ -17,12 +17,12 @@ from ..enums import Status
 from ..errors import BlowUpError, FileError, NotConvergedError, OptionsError, TumbleWarning, message
 from ..interrupts import Asked, deferred
 from ..kernels import jit
-from ..observe.flow import FlowSeries, flow_series
+from ..observe.flow_series import FlowSeries, flow_series
 from ..options import Save
 from ..showing import ShownResult
 from .compiling import announced
 from .dump import AUTOMATIC, can_be_dumped, dump_failure, dump_path, dump_problem, small_enough
-from .flow import blocked, no_room
+from .flow_step import blocked, no_room
 from .progress import show_progress
 from .recording import Recording, open_recording, report_columns
 from .report import StepReport, report_row

@@ -32,7 +32,8 @@ from .assembly import Assembly, assemble
 from .compiling import take_out
 from .dump import dump_problem
 from .events import TouchEvents, touch_events
-from .forces import ContactForces, contact_forces
+from .extending import extended
+from .forces import ContactForces, apply_force, contact_forces
 from .parts import step_or_parts
 from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
 from .reactions import JointReactions, joint_reactions
@@ -108,6 +109,7 @@ class Simulation(ShownSimulation, SimulationLooks):
             done = True
         finally:
             jit.set_threads(before)
+            self._work.let_go()
             if not done:  # an error or an interrupt in the middle of a step: nothing half done stays
                 self.state = self._safe.copy()
         take_out(result.report.seconds, jit.compile_log.seconds - compiled)
@@ -338,7 +340,27 @@ class Simulation(ShownSimulation, SimulationLooks):
         self._check_joint_state(str(path), found.state)
         self._check_flow_state(str(path), found.state)
 
+    def extended(self, model: Model) -> Simulation:
+        """A simulation of a scene with more bodies, in this one's state: add bodies to the same builder, build it again
+        and go on. What was there stays as it is, contacts and their impulses too; joints must be the same."""
+        return extended(self, model)
+
     # ------------------------------------------------------------------ forces
+
+    def apply_force(
+        self,
+        body: int | str,
+        force: Sequence[float] = (0.0, 0.0, 0.0),
+        *,
+        torque: Sequence[float] = (0.0, 0.0, 0.0),
+        point: Sequence[float] | None = None,
+    ) -> None:
+        """Push a body in the next step, and only in that one: call it before each step for as long as it acts.
+
+        force [N] at a point (world; the centre of mass if left out) and torque [N m], world axes; several calls add up.
+        A name of many bodies pushes each of them. Beside it `add_force` takes a function that is part of the scene.
+        """
+        apply_force(self.model, self.state, self._work, body, force, torque, point)
 
     def contact_forces(self) -> ContactForces:
         """Contacts of the last step with their forces."""

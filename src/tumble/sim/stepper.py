@@ -3,9 +3,9 @@
 Bodies drift, are kicked by forces, joints and contacts at one pose, and drift again (`integrators.md`). Each stage is a
 function that takes what it reads and returns what it found. The State is read until everything is solved; then
 `_advance` and nobody else writes it, in this order: the drift, the push that takes overlaps out (`moreau`), velocities
-along the joints (`mechanism`), what contacts and joints remember, the time, who comes and goes (`flow`, whose `room`
-puts waiting bodies to their places). Where the joints do not close it puts back what it had written; `parts`, which
-tries again, and `Simulation`, which undoes a step that blew up, put back states as a whole.
+along the joints (`mechanism`), what contacts and joints remember, the time, who comes and goes (`flow_step`, with the
+places that `room` finds). Where the joints do not close it puts back what it had written; `parts`, which tries again,
+and `Simulation`, which undoes a step that blew up, put back states as a whole.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ..scene.model import Model
 from ..scene.motion import Conveyor
 from ..scene.presence import Seen
 from .books import Bookkeeper
-from .flow import FlowStep
+from .flow_step import FlowStep
 from .laws import ContactLaws, cohesion_reach
 from .moreau import Middle
 
@@ -45,6 +45,8 @@ class Workspace:
         """Velocities of jointed bodies at the end of the step"""
         self.force, self.torque = model.body_force.copy(), model.body_torque.copy()
         """(n, 3) without gravity, world axes"""
+        self.applied: np.ndarray | None = None
+        """(n, 6) forces and torques that the caller applies in the next step, see `Simulation.apply_force`"""
         self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
@@ -59,7 +61,7 @@ class Workspace:
         self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
-        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow) if whole.flow.columns else None
+        self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow, backend) if whole.flow.columns else None
         conveys = any(isinstance(motion, Conveyor) for motion in model.motions.values())
         self.surface: np.ndarray | None = np.zeros((n, 6)) if conveys else None
         """Surface velocities of bodies, at their centres and in world axes; None where no surface runs"""
@@ -71,3 +73,9 @@ class Workspace:
     def set_velocity(self, change: np.ndarray) -> None:
         """self.velocity = self.free + change (n, 6)."""
         self._sum(len(self.velocity), self.free, change, self.velocity)
+
+    def let_go(self) -> None:
+        """The step that the caller's forces acted in is over."""
+        if self.applied is not None:
+            self.applied = None
+            self.force[:], self.torque[:] = self.model.body_force, self.model.body_torque

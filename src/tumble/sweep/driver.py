@@ -18,6 +18,7 @@ from .. import checks
 from ..errors import FileError, OptionsError, message
 from ..files import replacing
 from ..interrupts import Asked, deferred
+from ..logs import LOG
 from ..scene.files import load_scene
 from .grid import combinations, folder_name
 from .point import Point, run_point
@@ -192,7 +193,7 @@ def _display(wanted: bool | None, total: int, before: int) -> Iterator[Show]:
             nonlocal count
             count += outcome["status"] == "done"
             words = f": {outcome['error']}" if outcome.get("error") else f" in {outcome.get('seconds', 0):.1f} s"
-            print(f"{count} of {total}: {_words(outcome)} {outcome['status']}{words}", file=sys.stderr, flush=True)
+            LOG.info("%d of %d: %s %s%s", count, total, _words(outcome), outcome["status"], words)
 
         yield line
         return

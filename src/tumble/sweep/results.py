@@ -38,7 +38,7 @@ def measure_of(path: Path, *, required: bool) -> Measure | None:
     except Exception as cause:
         got = f"{type(cause).__name__}: {cause}"
         raise FileError(message(str(path), "must be a Python file that runs", got, "Correct it.")) from cause
-    found = getattr(module, "measure", None)
+    found: Any = getattr(module, "measure", None)
     if required and not callable(found):
         remedy = "Define measure(run: tumble.Trajectory) -> dict."
         raise FileError(message(str(path), "must define measure(run)", "no such function", remedy))
@@ -151,13 +151,14 @@ def _draw(
 
     figure = Figure(figsize=(6.4, 2.4 * len(drawn) + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
-    for axes, name in zip(np.ravel(figure.subplots(len(drawn), 1, sharex=True, squeeze=False)), drawn):
+    rows_of_axes: list[Any] = list(np.ravel(figure.subplots(len(drawn), 1, sharex=True, squeeze=False)))
+    for axes, name in zip(rows_of_axes, drawn):
         for words, group in lines.items():
             group = sorted(group, key=lambda row: row[along])
             axes.plot([r[along] for r in group], [r.get(name, np.nan) for r in group], "o-", ms=3, label=words)
         axes.set_ylabel(name)
         axes.grid(alpha=0.3)
-    axes.set_xlabel(along)
+    rows_of_axes[-1].set_xlabel(along)
     if others and len(lines) <= 12:
         figure.axes[0].legend(fontsize="small")
     with replacing(path) as temporary:

@@ -13,6 +13,7 @@ from ..backends.base import Geometry
 from ..enums import BodyKind, ShapeKind
 from ..errors import OptionsError
 from ..scene import rotation
+from ..scene.shapes import REVOLVED
 
 __all__ = ["Shapes", "containers", "corners_of", "glass_plates", "outline_of", "world_shapes"]
 
@@ -104,6 +105,8 @@ def _boxes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lowest and highest corners (m, 3) of the shapes in their own frames."""
     high = parameters[:, :3] + parameters[:, 3:]
+    tubes = np.isin(kind, tuple(REVOLVED))
+    high[tubes, :2] = _widest(kind, parameters)[tubes, None] + parameters[tubes, 3:]
     high[kind == ShapeKind.HALF_SPACE] = 0.0
     low = -high
     for which, boxes in (
@@ -115,6 +118,15 @@ def _boxes(
         if rows.size:
             low[rows], high[rows] = boxes(parameters[rows], entry[rows], geometry)
     return low, high
+
+
+def _widest(kind: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """Larger end radius (m,) of solids of revolution."""
+    out = np.zeros(len(kind))
+    for which, shape in REVOLVED.items():
+        rows = np.flatnonzero(kind == which)
+        out[rows] = np.maximum(*shape.end_radii(parameters[rows]))
+    return out
 
 
 def _hull_boxes(parameters: np.ndarray, entry: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
@@ -143,8 +155,8 @@ def _bounds(kind: np.ndarray, parameters: np.ndarray, half: np.ndarray) -> np.nd
     r = parameters[:, 3]
     round_ends = np.isin(kind, (ShapeKind.SPHERE, ShapeKind.CAPSULE, ShapeKind.ELLIPSOID))
     out[round_ends] = half[round_ends].max(axis=1)
-    tubes = np.isin(kind, (ShapeKind.CYLINDER, ShapeKind.CONE))
-    out[tubes] = np.hypot(parameters[tubes, 0], parameters[tubes, 2]) + r[tubes]
+    tubes = np.isin(kind, tuple(REVOLVED))
+    out[tubes] = np.hypot(_widest(kind, parameters)[tubes], parameters[tubes, 2]) + r[tubes]
     boxes = kind == ShapeKind.BOX
     out[boxes] = np.linalg.norm(parameters[boxes, :3], axis=1) + r[boxes]
     return out

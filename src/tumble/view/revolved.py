@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Surfaces", "capsules", "cones", "cylinders", "ellipsoids"]
+__all__ = ["Surfaces", "capsules", "ellipsoids", "frusta"]
 
 
 class Surfaces(NamedTuple):
@@ -77,25 +77,18 @@ def capsules(parameters: np.ndarray, turns: int, arc: int) -> Surfaces:
     return profile.revolve(turns)
 
 
-def cylinders(parameters: np.ndarray, turns: int, arc: int) -> Surfaces:
-    """Cylinders, rounded where arc > 0."""
-    rho, _, half, radius = parameters.T
+def frusta(low: np.ndarray, high: np.ndarray, parameters: np.ndarray, turns: int, arc: int) -> Surfaces:
+    """Solids with straight sides between ends of radii low and high (k,), 0 for an apex; rounded where arc > 0."""
+    half, radius = parameters[:, 2], parameters[:, 3]
+    side = np.arctan2(low - high, 2 * half)
+    steep = 1 if np.all(low == high) else 2
     profile = _Profile(len(parameters))
     profile.add(0.0, -half, -np.pi / 2, radius, joined=False)
-    profile.bend(rho, -half, -np.pi / 2, 0.0, radius, arc)
-    profile.bend(rho, half, 0.0, np.pi / 2, radius, arc)
-    profile.add(0.0, half, np.pi / 2, radius, joined=True)
-    return profile.revolve(turns)
-
-
-def cones(parameters: np.ndarray, turns: int, arc: int) -> Surfaces:
-    """Cones, rounded where arc > 0."""
-    rho, _, half, radius = parameters.T
-    side = np.arctan2(rho, 2 * half)
-    profile = _Profile(len(parameters))
-    profile.add(0.0, -half, -np.pi / 2, radius, joined=False)
-    profile.bend(rho, -half, -np.pi / 2, side, radius, 2 * arc)
-    if arc:
+    profile.bend(low, -half, -np.pi / 2, side, radius, steep * arc)
+    if np.any(high > 0.0):
+        profile.bend(high, half, side, np.pi / 2, radius, steep * arc)
+        profile.add(0.0, half, np.pi / 2, radius, joined=True)
+    elif arc:
         profile.bend(0.0, half, side, np.pi / 2, radius, arc)
     else:
         profile.add(0.0, half, side, radius, joined=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..enums import ShapeKind
+from ..enums import ShapeKind, ShapeTrait
 from .camera import View, turned
 from .geometry import Shapes
 from .tessellate import Patches, patches_of
@@ -18,6 +18,7 @@ ARCS = np.array([1, 2, 3, 4, 6, 8])
 """Segments across a rounded edge to choose from."""
 TURNS_PER_ROOT, ARCS_PER_ROOT = 4.4, 0.9
 """Segments for a radius of one pixel; the sagitta is then about a quarter of a pixel for any radius."""
+CONVEX, CURVED, SURFACES = map(ShapeKind.having, (ShapeTrait.CONVEX, ShapeTrait.CURVED, ShapeTrait.SURFACE))
 
 
 class Tessellator:
@@ -45,7 +46,7 @@ class Tessellator:
         shapes = self.shapes
         turns, arc = self._levels(view, chosen)
         kind = shapes.kind[chosen].astype(np.int64)
-        alone = np.where(kind >= ShapeKind.MESH, shapes.entry[chosen], -1)
+        alone = np.where(np.isin(kind, SURFACES), shapes.entry[chosen], -1)
         keys, group = np.unique(np.stack([kind, alone, turns, arc], axis=1), axis=0, return_inverse=True)
         parts = [
             self._part(view, ShapeKind(int(key[0])), int(key[2]), int(key[3]), chosen[group.reshape(-1) == number])
@@ -68,10 +69,10 @@ class Tessellator:
         distance = np.maximum(view.local(shapes.center[chosen])[:, 2], bound)
         pixels = view.focal / distance
         turns = _at_least(TURNS, TURNS_PER_ROOT * np.sqrt(bound * pixels))
-        rounding = np.where(kind <= ShapeKind.HULL, shapes.parameters[chosen, 3], 0.0)
+        rounding = np.where(np.isin(kind, CONVEX), shapes.parameters[chosen, 3], 0.0)
         arc = np.where(rounding > 0.0, _at_least(ARCS, ARCS_PER_ROOT * np.sqrt(rounding * pixels)), 0)
         ends = (kind == ShapeKind.SPHERE) | (kind == ShapeKind.CAPSULE)
-        curved = ends | np.isin(kind, (ShapeKind.CYLINDER, ShapeKind.CONE, ShapeKind.ELLIPSOID))
+        curved = ends | np.isin(kind, CURVED)
         return np.where(curved, turns, 0), np.where(ends, np.maximum(turns // 4, 1), arc)
 
     def _part(self, view: View, kind: ShapeKind, turns: int, arc: int, chosen: np.ndarray) -> Soup:
@@ -88,13 +89,13 @@ class Tessellator:
             else _turned(patch.normal.astype(np.float32), turn.astype(np.float32), patch.point_row),
             patch.triangle,
             chosen[patch.triangle_row].astype(np.int32),
-            ((shapes.kind[chosen] >= ShapeKind.MESH) & ~shapes.moves[chosen])[patch.triangle_row],
+            (np.isin(shapes.kind[chosen], SURFACES) & ~shapes.moves[chosen])[patch.triangle_row],
         )
 
     def _patches(self, kind: ShapeKind, turns: int, arc: int, chosen: np.ndarray) -> Patches:
         shapes = self.shapes
         parameters, entry = shapes.parameters[chosen], shapes.entry[chosen]
-        if kind < ShapeKind.MESH or len(chosen) > 1:
+        if kind not in SURFACES or len(chosen) > 1:
             return patches_of(kind, parameters, entry, shapes.geometry, turns, arc, smooth=True)
         key = int(kind), int(entry[0])
         if key not in self._kept:

@@ -8,24 +8,19 @@ import numpy as np
 
 from .. import checks
 from ..backends.base import Geometry
-from ..enums import ShapeKind
+from ..enums import ShapeKind, ShapeTrait
 from ..errors import OptionsError, message
 from ..scene import rotation
+from ..scene.shapes import REVOLVED
 from .polytopes import CUBE, Skins, hulls_of, rounded_skins, sharp_skins
 from .ragged import ranges, starts
-from .revolved import Surfaces, capsules, cones, cylinders, ellipsoids
+from .revolved import Surfaces, capsules, ellipsoids, frusta
 from .smooth import creased
 from .terrain import field_surface, skirt
 
 __all__ = ["Patches", "patches_of", "triangles_of"]
 
-REVOLVED = {
-    ShapeKind.SPHERE: capsules,
-    ShapeKind.CAPSULE: capsules,
-    ShapeKind.CYLINDER: cylinders,
-    ShapeKind.CONE: cones,
-    ShapeKind.ELLIPSOID: ellipsoids,
-}
+ROUND = {ShapeKind.SPHERE: capsules, ShapeKind.CAPSULE: capsules, ShapeKind.ELLIPSOID: ellipsoids}
 SKIRT = 0.04
 """Depth of the walls below a drawn height field over its larger side."""
 
@@ -71,9 +66,9 @@ def triangles_of(model: Any, shape_index: int, *, segments: int = 32) -> tuple[n
         )
     parameters = np.asarray(model.shape_parameters, float)[shape : shape + 1]
     entry = np.asarray(model.shape_geometry)[shape : shape + 1]
-    arc = max(1, turns // 4) if kind <= ShapeKind.HULL and parameters[0, 3] > 0.0 else 0
+    arc = max(1, turns // 4) if ShapeTrait.CONVEX in kind.traits and parameters[0, 3] > 0.0 else 0
     patch = patches_of(kind, parameters, entry, model.geometry, turns, arc)
-    vertices, triangles = _welded(patch) if kind in REVOLVED else (patch.point, patch.triangle)
+    vertices, triangles = _welded(patch) if kind in ROUND or kind in REVOLVED else (patch.point, patch.triangle)
     body = int(model.shape_body[shape])
     vertices = rotation.rotate(model.shape_orientation[shape], vertices) + model.shape_position[shape]
     return rotation.rotate(model.body_axes[body], vertices) + model.body_center[body], triangles
@@ -95,8 +90,10 @@ def patches_of(
     normals of meshes and height fields, points doubled at creases, and walls below a height field. All shapes must be
     of one entry for meshes and height fields.
     """
+    if kind in ROUND:
+        return _repeated(ROUND[kind](parameters, turns, arc))
     if kind in REVOLVED:
-        return _repeated(REVOLVED[kind](parameters, turns, arc))
+        return _repeated(frusta(*REVOLVED[kind].end_radii(parameters), parameters, turns, arc))
     if kind in (ShapeKind.BOX, ShapeKind.HULL):
         return _polytopes(kind, parameters, entry, geometry, arc)
     one = (_mesh if kind == ShapeKind.MESH else _field)(parameters[0], int(entry[0]), geometry, smooth)

@@ -45,7 +45,7 @@ from .lanes import (
     tangent_lanes,
     unpack_lanes,
 )
-from .measure import contact_work, coulomb_shift_bound, driven_work, measure
+from .measure import coulomb_shift_bound, measure
 from .mechanisms import cluster_energies, keep_energy, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_ball_contacts, find_convex_contacts
@@ -82,6 +82,7 @@ from .rows import (
     weigh,
 )
 from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
+from .works import contact_work, driven_work
 
 name = "cpu"
 

@@ -7,7 +7,7 @@ import numpy as np
 from ...kernels.convex import Convex, support
 from ...kernels.descent import local_box, turned_box
 from ...kernels.jit import blockwise, formula
-from ...kernels.kinds import HALF_SPACE, MESH, SPHERE
+from ...kernels.kinds import CONVEX, HALF_SPACE, SPHERE, among
 from ...kernels.linalg import add, cross, dot, mat_vec, norm, quat_matrix, quat_multiply, row3, row4, row9
 from ...kernels.surfaces import Surface
 from ..base import BODY_BLOCK
@@ -16,7 +16,7 @@ from ..base import BODY_BLOCK
 @formula
 def _reach(convex, m, pools, scratch, k):
     """How far a shape turned by m reaches from its origin along the world axis k: down (negative) and up."""
-    if convex.kind >= MESH:
+    if not among(CONVEX, convex.kind):
         surface = Surface(convex.kind, convex.s, convex.hull)
         low, high = local_box(surface, pools.trees, pools.field_shape)
         middle, reach = turned_box(low, high, m)

@@ -10,7 +10,7 @@ from ...kernels.convex import Convex, Pair, triangle_normal
 from ...kernels.descent import TREE_LEAF, after, local_box
 from ...kernels.distance import convex_gap
 from ...kernels.jit import blockwise, formula
-from ...kernels.kinds import MESH, SPHERE
+from ...kernels.kinds import CONVEX, MESH, SPHERE, among
 from ...kernels.linalg import axpy, column, dot, mat_t_mat, mat_t_vec, mat_vec, row3, row4, row9, sub
 from ...kernels.rays import ray_convex, ray_meets_box, ray_plane, ray_triangle
 from ...kernels.surfaces import TRIANGLE_B, Surface, load_field_triangle, load_mesh_triangle
@@ -129,7 +129,7 @@ def _ray_shape(i, origin, direction, best, shapes, pools, scratch):
     kind, s, entry = np.int64(shapes.kind[i]), row4(shapes.parameters, i), np.int64(shapes.geometry[i])
     m = row9(shapes.matrix, i)
     o, d = mat_t_vec(m, sub(origin, row3(shapes.position, i))), mat_t_vec(m, direction)
-    if kind < MESH:
+    if among(CONVEX, kind):
         convex = Convex(kind, s, entry)
         t = ray_convex(convex, o, d, best, pools.hulls, scratch)
         if not t < best:

@@ -17,7 +17,7 @@ from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 from ...solve.base import Solution, Solver
 from .ageing import Ageing
-from .base import Column, Ended, FoundContacts, TouchArrays, fitting
+from .base import Column, Ended, FoundContacts, ReadArrays, fitting
 from .cohesion import Cohesion, cohesion_reach
 from .falling_friction import FallingFriction
 from .restitution import Restitution
@@ -68,7 +68,7 @@ class ContactLaws:
         if self._laws and contacts.count:
             self._free = fitting(self._free, *problem.bias.shape)
             problem.operator.relative(free, self._free)
-            touch = TouchArrays(*(getattr(contacts, name) for name in TouchArrays._fields))
+            touch = ReadArrays(*(getattr(contacts, name) for name in ReadArrays._fields))
             self._found = FoundContacts(
                 touch, contacts.count, contacts.friction, problem, h, before, self._free, free, remembered
             )

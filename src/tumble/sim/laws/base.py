@@ -11,7 +11,7 @@ from ...collide.contacts import Contacts
 from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 
-__all__ = ["Column", "ContactLaw", "Ended", "FoundContacts", "TouchArrays", "fitting"]
+__all__ = ["Column", "ContactLaw", "Ended", "FoundContacts", "ReadArrays", "fitting"]
 
 
 class Column(NamedTuple):
@@ -22,7 +22,7 @@ class Column(NamedTuple):
     """3 for a vector n, u, w in the contact's frame, which is remembered in world axes"""
 
 
-class TouchArrays(NamedTuple):
+class ReadArrays(NamedTuple):
     """What laws read of contacts."""
 
     body_a: np.ndarray  # (cap,) int32
@@ -46,7 +46,7 @@ class Ended(NamedTuple):
 class FoundContacts(NamedTuple):
     """The contacts of a step and their assembled problem."""
 
-    touch: TouchArrays
+    touch: ReadArrays
     count: int
     friction: np.ndarray  # (cap,) while sliding
     problem: ConeProblem

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...enums import BodyKind, ShapeKind
+from ...enums import BodyKind, ShapeKind, ShapeTrait
 from ...scene import rotation
 from ..geometry import world_shapes
 from ..snapshot import Snapshot
@@ -25,6 +25,9 @@ FEW = 3000
 """Bodies from which curved shapes have few segments"""
 POINTS_FROM = 60_000
 """Spheres that are drawn as points"""
+
+SCALED = (ShapeKind.BOX, ShapeKind.CYLINDER, ShapeKind.CONE, ShapeKind.ELLIPSOID)
+"""Kinds whose sharp shapes are one mesh in different sizes."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def _of_kind(model: Any, part: str, kind: ShapeKind, chosen: np.ndarray, turns: 
     if kind == ShapeKind.SPHERE:
         as_points = part == "bodies" and len(chosen) > POINTS_FROM
         return [_group(model, part, kind, chosen, np.repeat(parameters[:, 3:], 3, axis=1), turns, as_points)]
-    if kind in (ShapeKind.BOX, ShapeKind.CYLINDER, ShapeKind.CONE, ShapeKind.ELLIPSOID):
+    if kind in SCALED:
         found = []
         sharp = chosen[~rounded]
         if len(sharp):
@@ -102,7 +105,7 @@ def _alike(model: Any, part: str, kind: ShapeKind, chosen: np.ndarray, turns: in
         return []
     unique, number = np.unique(keys, axis=0, return_inverse=True)
     number = number.reshape(-1)
-    if len(unique) > MOST_GROUPS and kind < ShapeKind.HULL:
+    if len(unique) > MOST_GROUPS and kind in (*SCALED, ShapeKind.CAPSULE):
         parameters = np.asarray(model.shape_parameters, float)[chosen]
         half = parameters[:, :3] + parameters[:, 3:]
         stand_in = ShapeKind.ELLIPSOID if kind == ShapeKind.CAPSULE else kind
@@ -123,7 +126,7 @@ def _group(
     entry = np.asarray(model.shape_geometry)[chosen[:1]]
     own = np.asarray(model.shape_parameters, float)[chosen[:1]]
     parameters = own if scale is None else np.array([[0.0, 0.0, 0.0, 1.0]]) if kind == ShapeKind.SPHERE else UNIT
-    arc = max(1, turns // 6) if kind <= ShapeKind.HULL and parameters[0, 3] > 0.0 else 0
+    arc = max(1, turns // 6) if ShapeTrait.CONVEX in kind.traits and parameters[0, 3] > 0.0 else 0
     if kind in (ShapeKind.SPHERE, ShapeKind.CAPSULE):
         arc = max(2, turns // 4)
     mesh = patches_of(kind, parameters, entry, model.geometry, turns, arc)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...enums import BodyKind, ShapeKind
+from ...enums import BodyKind, ShapeKind, ShapeTrait
 from ...errors import TumbleError
 from ...scene import rotation
 from ..coloring import coloring
@@ -93,7 +93,7 @@ class Stage:
                     opacity=0.25 if group.part == "walls" else None,
                     lod="off",
                     flat_shading=group.kind in (ShapeKind.BOX, ShapeKind.HULL),
-                    side="double" if group.kind >= ShapeKind.MESH else "front",
+                    side="double" if ShapeTrait.SURFACE in group.kind.traits else "front",
                     cast_shadow=group.part == "bodies" and count <= 5000,
                 )
             self._handles.append(handle)
@@ -147,11 +147,12 @@ class Stage:
         """Bring the page up to date."""
         with self._lock, self._server.atomic():
             self._visibility()
-            self._places(shot)
+            seen = shot.present & ~self.clipped(shot)
+            self._places(shot, seen)
             key = (*self.wanted.key(), shot.present.tobytes() if not shot.present.all() else b"")
             if key != self._last or self.wanted.color in ("speed", "force") or self.wanted.clip != "off":
                 self._last = key
-                self._looks(shot)
+                self._looks(shot, seen)
             self._forces(shot)
             self._mechanism(shot)
             self.drawn += 1
@@ -167,31 +168,37 @@ class Stage:
         for grid in self._grids:
             grid.visible = w.ground
 
-    def _places(self, shot: Snapshot) -> None:
+    @staticmethod
+    def _stand_ins(body: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        """For each of some points itself, or one that is seen: a point alone cannot be hidden."""
+        own = np.arange(len(body))
+        shown = np.flatnonzero(seen[body])
+        return np.where(seen[body], own, shown[0]) if len(shown) else own
+
+    def _places(self, shot: Snapshot, seen: np.ndarray) -> None:
         fixed = np.asarray(shot.model.body_kind) == BodyKind.STATIC
         for group, handle in zip(self._groups, self._handles):
             if fixed[group.body].all() and self.drawn:
                 continue
             position, turn = placed(group, shot, self.origin)
             if group.as_points:
-                handle.points = position
+                handle.visible = bool(seen[group.body].any())
+                handle.points = position[self._stand_ins(group.body, seen)]
                 continue
             handle.batched_positions = position
             if turn is not None:
                 handle.batched_wxyzs = turn
 
-    def _looks(self, shot: Snapshot) -> None:
+    def _looks(self, shot: Snapshot, seen: np.ndarray) -> None:
         """Colours, and who is there at all."""
         color = _bytes(self._coloring(shot))
         if self.wanted.picked is not None:
             color[self.wanted.picked] = PICKED
-        seen = shot.present & ~self.clipped(shot)
         for group, handle in zip(self._groups, self._handles):
             if group.part == "ground":
                 continue
             if group.as_points:
-                handle.colors = np.where(seen[group.body, None], color[group.body], 255).astype(np.uint8)
-                handle.points = np.where(seen[group.body, None], handle.points, np.float32(np.inf))
+                handle.colors = color[group.body][self._stand_ins(group.body, seen)]
                 continue
             handle.batched_colors = color[group.body]
             handle.batched_scales = np.where(seen[group.body, None], group.scale, HIDDEN).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import ModuleType
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from ..collide.broadphase import PairSearch
 from ..collide.narrowphase import ContactSearch
 from ..enums import BodyKind, Presence
 from ..errors import SceneError, TumbleWarning, message
+from ..kernels import passing
 from ..scene import rotation
-from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter
+from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter, MeasuringArrays
 from ..scene.model import Model, State
 from ..scene.presence import Seen
 from .room import Room
@@ -27,13 +29,17 @@ LAG = 0.1
 class FlowStep:
     """Scratch of a model's flow. `begin` and `end` frame the part of a step that moves the bodies."""
 
-    def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch) -> None:
+    def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType) -> None:
         self._model, self._flow, self._seen = model, model.flow, seen
         self._room = Room(model, seen, pairs, narrow) if model.flow.emitters else None
-        self._dynamic = model.body_kind == BodyKind.DYNAMIC
-        self._removable = self._dynamic.copy()
+        self._kind, self._removable = model.body_kind, model.body_kind == BodyKind.DYNAMIC
         self._removable[model.flow.keep] = False
         self._mass = model.body_mass
+        self._flags = np.zeros((2, model.body_count), bool)
+        self._sinks = [sink.arrays for sink in model.flow.sinks]
+        self._planes = [plane.arrays for plane in model.flow.planes]
+        self._cross, self._take = backend.over_bodies(passing.crossed), backend.over_bodies(passing.taken)
+        self._count = backend.count_true
         self._height: list[np.ndarray] = []
         self._before: np.ndarray | None = None
         self._since = [-1] * len(model.flow.emitters)
@@ -52,7 +58,7 @@ class FlowStep:
         flow, total, at = self._flow, state.flow.copy(), 0
         came, went = np.zeros(0, np.int64), np.zeros(0, np.int64)
         at += len(flow.emitters) * len(EMITTER_COLUMNS) + len(flow.sinks) * len(SINK_COLUMNS)
-        for plane in flow.planes:
+        for plane in self._planes:
             total[at : at + len(PLANE_COLUMNS)] += self._crossed(plane, state)
             at += len(PLANE_COLUMNS)
         energy = np.zeros(2)
@@ -68,25 +74,24 @@ class FlowStep:
         state.flow = total
         return float(energy[0]), float(energy[1])
 
-    def _crossed(self, plane, state: State) -> tuple[float, float, float, float]:
+    def _crossed(self, plane: MeasuringArrays, state: State) -> tuple[float, float, float, float]:
         """Bodies and masses that crossed a plane in this step, forward and backward."""
-        here = self._dynamic if not len(state.presence) else self._dynamic & (state.presence == Presence.PRESENT)
-        before, after = plane.height(self._before), plane.height(state.position)
-        out = []
-        for old, new in ((before < 0.0, after >= 0.0), (before >= 0.0, after < 0.0)):
-            k = np.flatnonzero(here & old & new)
-            part = (before[k] / (before[k] - after[k]))[:, None]
-            k = k[plane.holds(self._before[k] + part * (state.position[k] - self._before[k]))]
-            out.append((float(len(k)), float(self._mass[k].sum())))
-        (forward, mass_forward), (backward, mass_backward) = out
-        return forward, backward, mass_forward, mass_backward
+        n, (forward, backward) = len(self._mass), self._flags
+        self._cross(n, self._kind, state.presence, self._before, state.position, plane, forward, backward)
+        there, back = self._chosen(forward), self._chosen(backward)
+        return float(len(there)), float(len(back)), float(self._mass[there].sum()), float(self._mass[back].sum())
+
+    def _chosen(self, flags: np.ndarray) -> np.ndarray:
+        """Bodies whose flag is set: none as a rule."""
+        return np.flatnonzero(flags) if self._count(len(flags), flags) else np.zeros(0, np.int64)
 
     def _remove(self, state: State, total: np.ndarray) -> np.ndarray:
         """Bodies that sinks take, each by the first sink that wants it."""
         gone = []
         presence = state.presence
-        for i, sink in enumerate(self._flow.sinks):
-            k = np.flatnonzero(self._removable & (presence == Presence.PRESENT) & sink.takes(state.position))
+        for i, sink in enumerate(self._sinks):
+            self._take(len(self._mass), self._removable, presence, state.position, sink, self._flags[0])
+            k = self._chosen(self._flags[0])
             at = len(self._flow.emitters) * len(EMITTER_COLUMNS) + i * len(SINK_COLUMNS)
             total[at] += len(k)
             total[at + 1] += self._mass[k].sum()
@@ -101,8 +106,10 @@ class FlowStep:
         """Bodies that emitters let in."""
         new = []
         for i, e in enumerate(self._flow.emitters):
-            due = e.due(state.time)
-            waiting = e.first + np.flatnonzero(state.presence[e.first : e.first + due] == Presence.WAITING)
+            at, due = i * len(EMITTER_COLUMNS), e.due(state.time)
+            waiting = np.zeros(0, np.int64)
+            if due > total[at]:  # more than have been placed
+                waiting = e.first + np.flatnonzero(state.presence[e.first : e.first + due] == Presence.WAITING)
             placed = self._room.place(e, i, state, waiting) if waiting.size else waiting
             if placed.size:
                 state.presence = state.presence.copy()
@@ -112,7 +119,6 @@ class FlowStep:
                     rotation.conjugate(state.orientation[placed]), np.tile(e.angular_velocity, (len(placed), 1))
                 )
                 new.append(placed)
-            at = i * len(EMITTER_COLUMNS)
             total[at] += len(placed)
             total[at + 1] += self._mass[placed].sum()
             total[at + 2] = len(waiting) - len(placed)

@@ -1,0 +1,35 @@
+"""Works of contacts in a step."""
+
+from __future__ import annotations
+
+from ...kernels.contact_rows import recovered_work, work_of_driven
+from ...kernels.jit import loop
+
+
+@loop
+def contact_work(count, x, after, before, gap, compliance, h):
+    """Works of the normal and of all other impulses over a step, with relative velocities before and after, and what of
+    the normal work pushed overlaps of rigid contacts apart, at up to -gap / h [J].
+
+    Contacts that take more than they give recover nothing, unless others in the same step give what they take.
+    """
+    normal, friction, recovery, most = 0.0, 0.0, 0.0, 0.0
+    for c in range(count):
+        own = 0.5 * x[0, c] * (after[0, c] + before[0, c])
+        normal += own
+        recovered, pushed = recovered_work(c, own, x, after, gap, compliance, h)
+        recovery, most = recovery + recovered, most + pushed
+        for k in range(1, x.shape[0]):
+            friction += 0.5 * x[k, c] * (after[k, c] + before[k, c])
+    recovery = min(most, max(recovery, normal + friction))
+    return normal - recovery, friction, recovery
+
+
+@loop
+def driven_work(count, kind, body_a, body_b, frame, arms, x, velocity):
+    """Work that bodies of prescribed motion put in: minus the power of the impulses on them [J]."""
+    work = 0.0
+    for c in range(count):
+        work = work_of_driven(c, body_a[c], -1.0, 0, work, kind, frame, arms, x, velocity)
+        work = work_of_driven(c, body_b[c], 1.0, 3, work, kind, frame, arms, x, velocity)
+    return work

@@ -1,0 +1,141 @@
+"""The flat arrays that passes of jointed bodies share (the operator's are `base.ArticulatedArrays`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class FrameArrays(NamedTuple):
+    """Coordinates between frames on two bodies, as in `JointModel`."""
+
+    body: np.ndarray  # (k, 2) int32
+    position: np.ndarray  # (2 k, 3)
+    orientation: np.ndarray  # (2 k, 4)
+    kind: np.ndarray  # (c,) int64
+    frame: np.ndarray  # (c,) int64
+    axis: np.ndarray  # (c, 2) int64
+
+
+class EqualityArrays(NamedTuple):
+    """Equality rows in the order of elimination with the factor of their system, cluster by cluster."""
+
+    cluster: np.ndarray  # (clusters + 1,) int64: first row of each cluster
+    cluster_body_start: np.ndarray  # (clusters + 1,) int64
+    cluster_body: np.ndarray  # (..,) int64: the bodies that its rows can move
+    body: np.ndarray  # (rows, 4) int32
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    l_start: np.ndarray  # (rows + 1,) int64
+    l_row: np.ndarray
+    l_value: np.ndarray
+    inverse_pivot: np.ndarray  # (rows,)
+    coord: np.ndarray  # (rows, 2) int64
+    weight: np.ndarray  # (rows, 2)
+    wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
+    rigid: np.ndarray  # (rows,) bool
+
+
+class PatternArrays(NamedTuple):
+    """Which equality rows touch which, as in `Pattern`."""
+
+    cluster: np.ndarray  # (clusters + 1,) int64
+    start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
+    column: np.ndarray
+    pair_start: np.ndarray  # (entries + 1,)
+    pair: np.ndarray  # (.., 2) sides of row and column that share a body
+    parent: np.ndarray  # (rows,)
+    l_start: np.ndarray  # (rows + 1,)
+
+
+class SystemArrays(NamedTuple):
+    """Numbers of the system S = G^T M^-1 G + E."""
+
+    jacobian: np.ndarray  # (rows, 24)
+    weighted: np.ndarray  # (rows, 24): M^-1 J
+    compliance: np.ndarray  # (rows,)
+    whole: np.ndarray  # (rows,): diagonals without locked directions
+
+
+class FactorArrays(NamedTuple):
+    """Its LDL^T, columns as the pattern says."""
+
+    l_row: np.ndarray
+    l_value: np.ndarray
+    inverse_pivot: np.ndarray  # (rows,)
+    dropped: np.ndarray  # (clusters,) rows that depend on others
+
+
+class FactorWork(NamedTuple):
+    """Scratch of factoring (rows,)."""
+
+    used: np.ndarray
+    work: np.ndarray
+    mark: np.ndarray
+    path: np.ndarray
+
+
+class ClusterArrays(NamedTuple):
+    """Clusters of jointed bodies and the motions that each makes as one."""
+
+    start: np.ndarray  # (clusters + 1,) into body
+    body: np.ndarray
+    twist_start: np.ndarray  # (clusters + 1,) into twist
+    twist: np.ndarray  # (.., 6): linear, angular about the origin
+
+
+class PosedArrays(NamedTuple):
+    """Masses and poses of bodies."""
+
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    position: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+
+
+class EnergyArrays(NamedTuple):
+    """Energies of clusters (clusters,) [J]."""
+
+    kept: np.ndarray  # bool: whether this one's is kept
+    wanted: np.ndarray
+    rest: np.ndarray  # what counts as rest
+    owed: np.ndarray  # what was not given back so far; it is written
+
+
+class ClosingRule(NamedTuple):
+    """How joints are closed."""
+
+    rest: float  # time of the drift [s]
+    done: float  # violation at which it ends
+    rounds: int  # at most; 1 only looks
+
+
+class CoordinateArrays(NamedTuple):
+    """Coordinates at the pose of the kick."""
+
+    value: np.ndarray  # (c,)
+    jacobian: np.ndarray  # (c, 12)
+
+
+class TrialArrays(NamedTuple):
+    """Bodies after the drift."""
+
+    velocity: np.ndarray  # (n, 6) that is changed
+    position: np.ndarray  # (n, 3) scratch that has the poses of all bodies that no row can move
+    orientation: np.ndarray  # (n, 4)
+
+
+class ClosingWork(NamedTuple):
+    """Scratch of closing the joints: rows, or six earlier rounds of them."""
+
+    y: np.ndarray  # (rows,)
+    g: np.ndarray
+    f: np.ndarray
+    best: np.ndarray
+    last_g: np.ndarray
+    last_x: np.ndarray
+    dg: np.ndarray  # (6, rows)
+    dx: np.ndarray
+    q: np.ndarray
+    base: np.ndarray  # (n, 6)
+    small: np.ndarray  # (clusters, 6, 7)
