@@ -31,6 +31,7 @@ def everything():
         tb.Rounded(tb.Box((0.1, 0.2, 0.3)), 0.02),
         tb.Cylinder(0.1, 0.2),
         tb.Cone(0.1, 0.2),
+        tb.Frustum(0.1, 0.05, 0.2),
         tb.Ellipsoid((0.1, 0.2, 0.3)),
         tb.ConvexHull(points),
     ]

@@ -55,7 +55,7 @@ def test_shapes_have_the_extents_of_the_surfaces(run, tmp_path):
     stage = Usd.Stage.Open(str(tmp_path / "a.usdc"))
     cache = UsdGeom.BBoxCache(Usd.TimeCode.Default(), ["default"])  # where bodies are not turned yet
     source = Source(run)
-    for body in range(1, 12):
+    for body in range(1, 13):
         shapes = source.shapes[source.owner == body]
         points = np.concatenate([triangles_of(run.model, int(s), segments=64)[0] for s in shapes])
         found = cache.ComputeUntransformedBound(body_of(stage, body)).ComputeAlignedRange()

@@ -62,3 +62,13 @@ def test_list_and_copy(tmp_path, capsys):
         tb.load_scene(tmp_path / f"{name}.toml")  # with what it needs beside it
     assert main(["examples", "copy", "conveyer"]) == 2
     assert "Did you mean 'conveyor" in capsys.readouterr().err
+
+
+def test_every_command_has_an_example(capsys):
+    from tumble.cli import app
+
+    names = [c.callback.__name__ for c in app.registered_commands] + ["examples"]
+    assert len(names) >= 14
+    for name in names:
+        assert main([name, "--help"]) == 0
+        assert f"tumble {name}" in capsys.readouterr().out.split("Example")[-1], name

@@ -16,7 +16,10 @@ def demo(
     spheres: Annotated[int, typer.Option(help="Number of spheres.", **WHOLE)] = 1000,
     threads: Annotated[int, typer.Option(help="Threads; a thousand spheres gain little from more.", **WHOLE)] = 1,
 ) -> None:
-    """Let spheres fill a box; leaves a trajectory, a plot and a picture in a folder."""
+    """Let spheres fill a box; leaves a trajectory, a plot and a picture in a folder.
+
+    Example: tumble demo --spheres 300 --out first-look
+    """
     check_threads(threads)
     from ..demo import run_demo
     from ..kernels import jit

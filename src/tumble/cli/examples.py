@@ -11,7 +11,9 @@ from .arguments import option
 from .tables import table
 
 examples = typer.Typer(
-    name="examples", help="List worked scenes, or copy one: tumble examples copy conveyor.", rich_markup_mode=None
+    name="examples",
+    help="List worked scenes, or copy one. Example: tumble examples copy conveyor",
+    rich_markup_mode=None,
 )
 
 

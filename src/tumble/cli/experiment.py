@@ -30,7 +30,10 @@ def experiment(
     ] = False,
     threads: Threads = None,
 ) -> None:
-    """Run a published experiment and compare with its numbers."""
+    """Run a published experiment and compare with its numbers.
+
+    Example: tumble experiment ball-roll --quick
+    """
     from .. import experiments
 
     if listed:

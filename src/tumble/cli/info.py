@@ -16,7 +16,10 @@ def info(
     path: Annotated[Path, typer.Argument(help="A trajectory, a scene or a robot (.urdf).", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Tell what is in a trajectory, in a scene file or in a robot's URDF file."""
+    """Tell what is in a trajectory, in a scene file or in a robot's URDF file.
+
+    Example: tumble info run.h5 --json
+    """
     from ..observe.facts import robot_facts, robot_rows, run_facts, scene_facts
 
     tell = {".toml": scene_facts, ".py": scene_facts, ".urdf": robot_facts}.get(path.suffix, run_facts)

@@ -42,7 +42,10 @@ def solve(
         typer.Option("--set", metavar="OPTION=VALUE", help="Option of the solver; may be given more than once."),
     ] = None,
 ) -> None:
-    """Solve a stored problem, or compare solvers on a folder of them. Exit code 3: tolerance not reached."""
+    """Solve a stored problem, or compare solvers on a folder of them. Exit code 3: tolerance not reached.
+
+    Example: tumble solve problem.hdf5 --solver nsgs
+    """
     check_threads(threads)
     from ..enums import Law
     from ..laboratory import default_solver, make_solvers

@@ -17,6 +17,7 @@ from .geometry import pooled
 from .model import State
 from .motion import Motion
 from .shape import Placed
+from .shapes import as_placed
 
 __all__ = ["Batch", "bare_static", "body_arrays", "initial_state", "shape_arrays"]
 
@@ -115,6 +116,19 @@ def places(where: str, position: Any) -> np.ndarray:
     if len(points) == 0:
         raise SceneError(message(where + ".position", "needs at least one point", "0 points", "Check the packing."))
     return points
+
+
+def shapes_of_each(where: str, shapes: Iterable[Any], count: int) -> list[tuple[Placed, ...]]:
+    """The shapes of each of so many bodies."""
+    try:
+        each = list(shapes)
+    except TypeError:
+        remedy = "For one shape many times use add_copies."
+        raise SceneError(message(where, "needs the shapes of each body", checks.short(shapes), remedy)) from None
+    if len(each) != count:
+        got = f"{len(each)} for {count} positions"
+        raise SceneError(message(where + ".shapes", "needs one entry a body", got, "Give as many of both."))
+    return [as_placed(f"{where}.shapes[{i}]", own) for i, own in enumerate(each)]
 
 
 def locked_axes(where: str, locked: Iterable[str]) -> np.ndarray:

@@ -12,10 +12,10 @@ from .. import checks, memory
 from ..enums import BodyKind
 from ..errors import SceneError, message
 from . import rotation
-from .batch import Batch, bits, locked_axes, places, rows
+from .batch import Batch, bits, locked_axes, places, rows, shapes_of_each
 from .mass import all_properties, many_masses, mass_properties
 from .materials import Material, MaterialTable
-from .motion import Conveyor, Motion, first_pose, surface_of
+from .motion import Motion, conveyor, first_pose
 from .shapes import Box, Placed, Sphere, as_placed
 from .table import Table
 
@@ -103,22 +103,10 @@ class Bodies:
         mask: int = 0xFFFFFFFF,
         name: str | None = None,
     ) -> int:
-        """A body that never moves; returns its index.
-
-        surface_velocity: of a belt's or roller's surface, (3,) [m/s] or a `SurfaceVelocity`; the body then counts as a
-        kinematic one, which stays.
-        """
+        """A body that never moves; returns its index. surface_velocity: as in `add_kinematic`, which it then is."""
         if surface_velocity is not None:
-            return self.add_kinematic(
-                shapes,
-                material=material,
-                position=position,
-                orientation=orientation,
-                surface_velocity=surface_velocity,
-                group=group,
-                mask=mask,
-                name=name,
-            )
+            place = {"position": position, "orientation": orientation, "surface_velocity": surface_velocity}
+            return self.add_kinematic(shapes, material=material, group=group, mask=mask, name=name, **place)
         where = self._label("add_static", name)
         return self._add(
             where,
@@ -156,12 +144,8 @@ class Bodies:
         if motion is not None:
             position, orientation = first_pose(where, motion, velocity=velocity, angular_velocity=angular_velocity)
         if surface_velocity is not None:
-            if motion is None and (np.any(velocity) or np.any(angular_velocity)):
-                got, remedy = f"velocity={checks.short(velocity)}", "Give the motion as a function of the time."
-                raise SceneError(message(where, "takes a surface velocity with a motion, not velocities", got, remedy))
-            place = checks.vector(where + ".position", position), checks.quaternion(where + ".orientation", orientation)
-            surface = surface_of(where, surface_velocity)
-            motion = Conveyor(surface, *(tuple(part.tolist()) for part in place), motion)
+            velocities = {"velocity": velocity, "angular_velocity": angular_velocity}
+            motion = conveyor(where, surface_velocity, motion, position, orientation, velocities)
         return self._add(
             where,
             self._surfaces(where, shapes),
@@ -254,7 +238,7 @@ class Bodies:
         """
         where = self._label("add_bodies", name)
         points = places(where, position)
-        placed = _shapes_of_each(where, shapes, len(points))
+        placed = shapes_of_each(where, shapes, len(points))
         m, center, moments, axes = all_properties(where, placed, mass=mass, density=density)
         return self._add(
             where,
@@ -483,9 +467,9 @@ class Bodies:
                 first, count = self._names[body]
                 return range(first, first + count)
             one = re.fullmatch(r"(.+)\[(\d+)\]", body)  # "balls[3]", one of many
-            if one and int(one[2]) < self._names.get(one[1], (0, 0))[1]:
-                first = self._names[one[1]][0] + int(one[2])
-                return range(first, first + 1)
+            first, count = self._names.get(one[1], (0, 0)) if one else (0, 0)
+            if one and int(one[2]) < count:
+                return range(first, first + count)[int(one[2]) : int(one[2]) + 1]
             raise SceneError(message(where, "unknown body", checks.short(body), checks.nearest(body, self._names)))
         index = checks.integer(where, body, at_least=0, error=SceneError)
         if index >= self._count:
@@ -512,16 +496,3 @@ class Bodies:
     @staticmethod
     def _label(method: str, name: str | None) -> str:
         return method if name is None else f"{method}({checks.short(name)})"
-
-
-def _shapes_of_each(where: str, shapes: Iterable[Any], count: int) -> list[tuple[Placed, ...]]:
-    """The shapes of each of so many bodies."""
-    try:
-        each = list(shapes)
-    except TypeError:
-        remedy = "For one shape many times use add_copies."
-        raise SceneError(message(where, "needs the shapes of each body", checks.short(shapes), remedy)) from None
-    if len(each) != count:
-        got = f"{len(each)} for {count} positions"
-        raise SceneError(message(where + ".shapes", "needs one entry a body", got, "Give as many of both."))
-    return [as_placed(f"{where}.shapes[{i}]", own) for i, own in enumerate(each)]

@@ -109,6 +109,14 @@ class State(Shown):
             self.flow.copy(),
         )
 
+    def take(self, other: State) -> None:
+        """Be as another state of the same model; what is replaced, and never written into, is shared."""
+        for name in ("position", "orientation", "velocity", "spin"):
+            np.copyto(getattr(self, name), getattr(other, name))
+        self.time, self.step, self.memory = other.time, other.step, other.memory
+        self.coordinate, self.row_impulse, self.target = other.coordinate, other.row_impulse, other.target
+        self.energy_owed, self.presence, self.flow = other.energy_owed, other.presence, other.flow
+
     def sha256(self) -> str:
         """Hash of time, poses, velocities and who is present, bit for bit."""
         digest = hashlib.sha256(np.float64(self.time).tobytes())

@@ -13,7 +13,7 @@ from .. import checks
 from ..errors import SceneError, message
 from . import rotation
 
-__all__ = ["Conveyor", "Motion", "Oscillation", "SurfaceVelocity", "first_pose", "motion_pose", "surface_of"]
+__all__ = ["Conveyor", "Motion", "Oscillation", "SurfaceVelocity", "conveyor", "first_pose", "motion_pose"]
 
 Motion = Callable[[float], tuple[np.ndarray, np.ndarray]]
 """A motion maps the time [s] to the pose of the body's frame: position (3,) [m] and orientation (4,).
@@ -111,6 +111,17 @@ def surface_of(where: str, value: Any) -> SurfaceVelocity:
             raise SceneError(message(f"{where}.surface_velocity", "unknown key", unknown[0], hint))
         return SurfaceVelocity(**value)
     return SurfaceVelocity(velocity=checks.vector(f"{where}.surface_velocity", value))
+
+
+def conveyor(
+    where: str, surface: Any, motion: Motion | None, position: Any, orientation: Any, velocities: dict[str, Any]
+) -> Conveyor:
+    """The motion of a body whose surface runs; velocities beside it must be zero."""
+    if motion is None and any(np.any(value) for value in velocities.values()):
+        got, remedy = f"velocity={checks.short(velocities['velocity'])}", "Give the motion as a function of the time."
+        raise SceneError(message(where, "takes a surface velocity with a motion, not velocities", got, remedy))
+    place, turn = checks.vector(where + ".position", position), checks.quaternion(where + ".orientation", orientation)
+    return Conveyor(surface_of(where, surface), tuple(place.tolist()), tuple(turn.tolist()), motion)
 
 
 def first_pose(where: str, motion: Any, **velocities: Any) -> tuple[np.ndarray, np.ndarray]:

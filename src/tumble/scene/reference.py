@@ -153,10 +153,7 @@ def _words(table: str, key: str) -> tuple[str, str, str]:
             text = " ".join(told[key].split())
             unit = UNIT.search(text)
             return (unit[1] if unit else ""), RANGES.get(f"{table}.{key}") or RANGES.get(key, ""), text
-    found = KEYS.get(f"{table}.{key}") or KEYS.get(key)
-    if found is None:
-        raise KeyError(f"scene/key_words.py has no words for {table}.{key}")
-    return found
+    return KEYS.get(f"{table}.{key}") or KEYS.get(key) or ("", "", "")
 
 
 def _shown(value: Any) -> str:

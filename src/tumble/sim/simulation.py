@@ -101,7 +101,7 @@ class Simulation(ShownSimulation, SimulationLooks):
     def step(self) -> StepReport:
         """Take one step. A blow-up raises and leaves the state as it was before the step."""
         self.prepare()
-        self._remember_state()
+        self._safe.take(self.state)
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
         done, compiled = False, jit.compile_log.seconds
         try:
@@ -341,8 +341,9 @@ class Simulation(ShownSimulation, SimulationLooks):
         self._check_flow_state(str(path), found.state)
 
     def extended(self, model: Model) -> Simulation:
-        """A simulation of a scene with more bodies, in this one's state: add bodies to the same builder, build it again
-        and go on. What was there stays as it is, contacts and their impulses too; joints must be the same."""
+        """A simulation with more bodies in this one's state: add them to the same builder, build it again and go on.
+
+        What was there stays as it is, contacts and their impulses too; joints must be the same."""
         return extended(self, model)
 
     # ------------------------------------------------------------------ forces
@@ -489,14 +490,6 @@ class Simulation(ShownSimulation, SimulationLooks):
         return touch_events(self.model, self._safe.memory, self.state.memory)
 
     # ------------------------------------------------------------------ helpers
-
-    def _remember_state(self) -> None:
-        s, k = self.state, self._safe
-        for field in ("position", "orientation", "velocity", "spin"):
-            np.copyto(getattr(k, field), getattr(s, field))
-        k.time, k.step, k.memory = s.time, s.step, s.memory
-        k.coordinate, k.row_impulse, k.target = s.coordinate, s.row_impulse, s.target
-        k.energy_owed, k.presence, k.flow = s.energy_owed, s.presence, s.flow
 
     def _check(self, result: StepResult) -> None:
         report = result.report
