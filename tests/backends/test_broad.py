@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tumble.backends.base import BoxedArrays, FilterArrays, GridArrays, PairArrays, PlaneArrays, blocks
+from tumble.backends.base import blocks
+from tumble.backends.shape_arrays import BoxedArrays, FilterArrays, GridArrays, PairArrays, PlaneArrays
 from tumble.enums import BodyKind, ShapeKind
 from tumble.scene import rotation
 

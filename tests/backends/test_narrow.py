@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.base import ArrangedArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays
+from tumble.backends.shape_arrays import ArrangedArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays
 from tumble.collide.broadphase import PairSearch
 from tumble.collide.contacts import Contacts
 from tumble.collide.narrowphase import ContactSearch

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import tumble as tb
-from tumble.backends.base import pools_of
+from tumble.backends.shape_arrays import pools_of
 from tumble.kernels.jit import most_threads
 from tumble.scene import rotation
 from tumble.sim.query import distance, ray_cast

@@ -4,7 +4,7 @@ import numpy as np
 
 import tumble as tb
 from tumble.backends import cpu
-from tumble.backends.base import pools_of
+from tumble.backends.shape_arrays import pools_of
 from tumble.kernels.jit import most_threads
 from tumble.scene import rotation
 

@@ -11,7 +11,8 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import (
+from ..backends.base import blocks
+from ..backends.shape_arrays import (
     BoxedArrays,
     CarriedArrays,
     FilterArrays,
@@ -20,7 +21,6 @@ from ..backends.base import (
     PairArrays,
     PlaneArrays,
     ShapeArrays,
-    blocks,
     pools_of,
 )
 from ..enums import ShapeKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..backends.base import ArrangedArrays, SortedArrays
+from ..backends.shape_arrays import ArrangedArrays, SortedArrays
 
 __all__ = ["Contacts"]
 

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
+from ..backends.shape_arrays import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.base import Geometry
+from ..backends.shape_arrays import Geometry
 from ..errors import FileError, message
 from ..files import made_in_memory
 from ..scene import rotation

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends.base import Geometry
+from ..backends.shape_arrays import Geometry
 from ..enums import ShapeKind
 
 __all__ = ["FieldArrays", "HullArrays", "MeshArrays", "joined", "pooled"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.base import Geometry
+from ..backends.shape_arrays import Geometry
 from ..showing import Shown, ShownModel
 from . import rotation
 from .body_names import BodyNames

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, checks
-from ..backends.base import RayArrays, ShapeTree, pools_of
+from ..backends.shape_arrays import RayArrays, ShapeTree, pools_of
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch

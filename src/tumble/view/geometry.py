@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..backends.base import Geometry
+from ..backends.shape_arrays import Geometry
 from ..enums import BodyKind, ShapeKind
 from ..errors import OptionsError
 from ..scene import rotation

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import Geometry
+from ..backends.shape_arrays import Geometry
 from .ragged import ranges, starts
 
 __all__ = ["CUBE", "Polytopes", "Skins", "hulls_of", "rounded_skins", "sharp_skins"]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks
-from ..backends.base import Geometry
+from ..backends.shape_arrays import Geometry
 from ..enums import ShapeKind, ShapeTrait
 from ..errors import OptionsError, message
 from ..scene import rotation
