@@ -20,7 +20,7 @@ from .motion import Oscillation, SurfaceVelocity
 from .primitives import drum, funnel, hopper, screw
 from .regions import BoxRegion, DiscRegion
 from .schema import schema
-from .shapes import Capsule, Cone, Cylinder, Ellipsoid, HalfSpace, Sphere, open_box
+from .shapes import PLAIN, Box, open_box
 
 __all__ = ["json_schema", "reference", "sections"]
 
@@ -53,12 +53,7 @@ SOURCES: dict[str, tuple[Any, ...]] = {
     "SurfaceVelocity": (SurfaceVelocity,),
     "BoxRegion": (BoxRegion,),
     "DiscRegion": (DiscRegion,),
-    "SphereShape": (Sphere,),
-    "HalfSpaceShape": (HalfSpace,),
-    "CapsuleShape": (Capsule,),
-    "CylinderShape": (Cylinder,),
-    "ConeShape": (Cone,),
-    "EllipsoidShape": (Ellipsoid,),
+    **{f"{shape.__name__}Shape": (shape,) for shape in PLAIN if shape is not Box},
     "FunnelShape": (funnel,),
     "HopperShape": (hopper,),
     "DrumShape": (drum,),

@@ -1,4 +1,4 @@
-"""Trees of boxes: a heap over items sorted along a Morton curve (see `backends.base.Geometry`)."""
+"""Trees of boxes: a heap over items sorted along a Morton curve (see `backends.shape_arrays.Geometry`)."""
 
 from __future__ import annotations
 
