@@ -3,7 +3,8 @@
 A shape is its kind and four numbers s; s[3] is the radius of the ball that is added to the core. The cores: sphere a
 point; capsule the segment |z| <= s[2]; box the half-extents s[:3]; cylinder radius s[0], |z| <= s[2]; cone base radius
 s[0] at z = -s[2], apex at z = s[2]; ellipsoid the semi-axes s[:3]; hull the points s[0] .. s[0] + s[1] of the pool;
-triangle the nine numbers of scratch from s[0] on. `hulls` (`backends.shape_arrays.HullPool`) are the pooled points and faces.
+triangle the nine numbers of scratch from s[0] on. `hulls` (`backends.shape_arrays.HullPool`) are the pooled points and
+faces.
 """
 
 from __future__ import annotations

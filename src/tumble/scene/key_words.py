@@ -54,8 +54,6 @@ KEYS: dict[str, Words] = {
     "bottom": ("m", "> 0", "inner radius of the outlet"),
     "bottom_radius": ("m", "> 0", "of the disc at -height/2"),
     "HopperShape.bottom": ("m", "> 0", "inner width and depth of the outlet"),
-    "bottom_radius": ("m", "> 0", "at -height/2"),
-    "top_radius": ("m", "> 0", "at +height/2"),
     "cavity": ("", "", "a room: free inside and solid outside"),
     "center": ("m", "", "of mass in the body's frame, if not that of the shapes (needs mass and inertia)"),
     "Container.center": ("m", "", "middle of the floor's upper side, in the body's frame"),
