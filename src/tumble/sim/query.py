@@ -28,7 +28,7 @@ from ..scene.shape import Placed, Shape
 from ..scene.trees import box_tree, morton
 from ..showing import Shown
 
-__all__ = ["ContactPoints", "Distance", "RayHits", "contacts", "distance", "overlaps", "ray_cast"]
+__all__ = ["ContactPoints", "Distance", "GeometryQuestions", "RayHits", "contacts", "distance", "overlaps", "ray_cast"]
 
 Pose = Any
 """None (the origin), a position (3,) [m], or a position and an orientation (w, x, y, z)."""
@@ -357,3 +357,25 @@ def _far(origin: np.ndarray, box: np.ndarray) -> np.ndarray:
         return np.zeros(len(origin))
     low, high = box[:, :3].min(axis=0), box[:, 3:].max(axis=0)
     return 1.01 * np.linalg.norm(np.maximum(np.abs(low - origin), np.abs(high - origin)), axis=1)
+
+
+class GeometryQuestions:
+    """What a simulation answers about its bodies as they stand now."""
+
+    model: Model
+    state: State
+    backend: ModuleType
+
+    def contacts(self, *, margin: float = 0.0) -> ContactPoints:
+        """Contact points with a gap up to `margin` [m] as the bodies stand now (no forces; see `contact_forces`)."""
+        return contacts(self.model, margin=margin, state=self.state, backend=self.backend)
+
+    def ray_cast(
+        self, origin: Any, direction: Any, *, limit: float | np.ndarray = math.inf, mask: int = 0xFFFFFFFF
+    ) -> RayHits:
+        """The first body on each ray: origin, direction (3,) or (k, 3); limit [m]; mask: groups that rays see."""
+        return ray_cast(self.model, self.state, origin, direction, limit=limit, mask=mask, backend=self.backend)
+
+    def overlaps(self, shape: Any, pose: Any = None) -> np.ndarray:
+        """Indices of the bodies that a shape at a pose (position, or position and orientation) would overlap."""
+        return overlaps(self.model, self.state, shape, pose, backend=self.backend)

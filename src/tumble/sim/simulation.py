@@ -35,7 +35,7 @@ from .events import TouchEvents, touch_events
 from .extending import extended
 from .forces import ContactForces, apply_force, contact_forces
 from .parts import step_or_parts
-from .query import ContactPoints, RayHits, contacts, overlaps, ray_cast
+from .query import GeometryQuestions
 from .reactions import JointReactions, joint_reactions
 from .recording import Recording
 from .report import StepReport
@@ -50,7 +50,7 @@ PARALLEL_FROM = 800
 """Bodies or contacts from which more than one thread pays."""
 
 
-class Simulation(ShownSimulation, SimulationLooks):
+class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     """Steps a model.
 
     options: `StepOptions` (at least dt). solver: any `Solver`; `SolverAuto(steps=True)` if left out. threads: None
@@ -470,20 +470,6 @@ class Simulation(ShownSimulation, SimulationLooks):
             raise OptionsError(message(where, "needs a scene with joints", "none", "Use SceneBuilder.add_joint."))
 
     # ------------------------------------------------------------------ geometry
-
-    def contacts(self, *, margin: float = 0.0) -> ContactPoints:
-        """Contact points with a gap up to `margin` [m] as the bodies stand now (no forces; see `contact_forces`)."""
-        return contacts(self.model, margin=margin, state=self.state, backend=self.backend)
-
-    def ray_cast(
-        self, origin: Any, direction: Any, *, limit: float | np.ndarray = math.inf, mask: int = 0xFFFFFFFF
-    ) -> RayHits:
-        """The first body on each ray: origin, direction (3,) or (k, 3); limit [m]; mask: groups that rays see."""
-        return ray_cast(self.model, self.state, origin, direction, limit=limit, mask=mask, backend=self.backend)
-
-    def overlaps(self, shape: Any, pose: Any = None) -> np.ndarray:
-        """Indices of the bodies that a shape at a pose (position, or position and orientation) would overlap."""
-        return overlaps(self.model, self.state, shape, pose, backend=self.backend)
 
     def events(self) -> TouchEvents:
         """Pairs of bodies whose contact began or ended in the last step."""
