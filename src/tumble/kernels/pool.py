@@ -1,9 +1,10 @@
 """The threads that share the blocks of a pass, on Linux.
 
 A pass is open while its caller works on it: threads that come in time take blocks, those that come late find it closed,
-and the caller waits only for those that are inside. Where it has to wait much longer than it worked itself, another job
-holds a thread up in the middle of a block; for a while passes are then done by the caller alone, each time longer, as
-long as it goes on. None of this changes what a block computes.
+and the caller waits only for those that are inside. What a pass took is compared with what the caller would have needed
+alone, by the blocks that it did itself. Where threads lose more than they gain, since another job holds them up in the
+middle of blocks, passes are done by the caller alone for a while, each time longer, as long as it goes on. None of this
+changes what a block computes.
 
 Between passes threads spin for some microseconds, then sleep until the next one (futex). The functions are few and must
 exist before the first kernel is loaded, so they are written in LLVM's language, which takes milliseconds to compile.
@@ -35,8 +36,10 @@ AVAILABLE = sys.platform == "linux" and platform.machine() in _MACHINES and sys.
 
 SPINS = 1500
 """Looks at the gate before a thread sleeps, about 50 us."""
-HELD_UP = 200_000
-"""A wait so long, and longer than twice the caller's own work, is another job's doing [ns]."""
+LOST = 2_000_000
+"""Where passes took so much longer than the caller alone would have, another job holds threads up [ns]."""
+WON = -2_000_000
+"""What passes gained before counts against it up to here [ns]."""
 ALONE = 20_000_000
 """How long passes are then done by the caller alone [ns]; doubled while it goes on, up to `ALONE_MOST`."""
 ALONE_MOST = 1_000_000_000
@@ -51,6 +54,7 @@ _CODE = """
 @busy = global i32 0, align 128
 @stopped = global i32 0
 @threads = global i64 1
+@balance = global i64 0
 @alone_until = global i64 0
 @alone_for = global i64 0
 @key = global i32 0
@@ -103,7 +107,7 @@ look:
   %early = icmp slt i64 %time, %until
   br i1 %early, label %alone, label %try
 alone:
-  call void %task(ptr %data)
+  %all = call i64 %task(ptr %data)
   ret void
 try:
   %lock = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
@@ -141,20 +145,18 @@ woken:
   br label %wake
 work:
   %begin = call i64 @now()
-  call void %task(ptr %data)
+  %mine = call i64 %task(ptr %data)
   %left = atomicrmw and ptr @gate, i64 -2147483649 seq_cst
+  %end = call i64 @now()
   %inside = and i64 %left, 2147483647
   %none = icmp eq i64 %inside, 0
-  br i1 %none, label %done, label %wait
-wait:
-  %end = call i64 @now()
-  br label %spin
+  br i1 %none, label %weigh, label %spin
 spin:
-  %turn = phi i64 [ 0, %wait ], [ %turns, %again ]
+  %turn = phi i64 [ 0, %work ], [ %turns, %again ]
   %state = load atomic i64, ptr @gate acquire, align 8
   %still = and i64 %state, 2147483647
   %empty = icmp eq i64 %still, 0
-  br i1 %empty, label %left_all, label %pause
+  br i1 %empty, label %weigh, label %pause
 pause:
   call void PAUSE
   %turns = add i64 %turn, 1
@@ -165,15 +167,25 @@ give:
   br label %again
 again:
   br label %spin
-left_all:
+weigh:
   %after = call i64 @now()
-  %waited = sub i64 %after, %end
+  %took = sub i64 %after, %begin
   %worked = sub i64 %end, %begin
-  %twice = shl i64 %worked, 1
-  %much = icmp sgt i64 %waited, HELD_UP
-  %more = icmp sgt i64 %waited, %twice
-  %held = and i1 %much, %more
-  br i1 %held, label %punish, label %done
+  %any = icmp sgt i64 %mine, 0
+  br i1 %any, label %count, label %done
+count:
+  ; alone the caller would have needed its own time for all blocks
+  %product = mul i64 %worked, %blocks
+  %serial = sdiv i64 %product, %mine
+  %loss = sub i64 %took, %serial
+  %old = load i64, ptr @balance
+  %sum = add i64 %old, %loss
+  %low = icmp slt i64 %sum, WON
+  %kept = select i1 %low, i64 WON, i64 %sum
+  %bad = icmp sgt i64 %kept, LOST
+  %rest = select i1 %bad, i64 0, i64 %kept
+  store i64 %rest, ptr @balance
+  br i1 %bad, label %punish, label %done
 punish:
   ; within four times the last spell: twice as long as that
   %spell = load i64, ptr @alone_for
@@ -233,7 +245,7 @@ retry:
 work:
   %task = load ptr, ptr @task
   %data = load ptr, ptr @data
-  call void %task(ptr %data)
+  %done = call i64 %task(ptr %data)
   %gone = atomicrmw sub ptr @gate, i64 1 release
   br label %worked
 worked:
@@ -308,7 +320,8 @@ class _Pool:
             "PAUSE": pause,
             "DECLARED": "declare void " + pause.replace("i32 1", "i32"),
             "SPINS": SPINS,
-            "HELD_UP": HELD_UP,
+            "LOST": LOST,
+            "WON": WON,
             "ALONE_MOST": ALONE_MOST,
             "ALONE_FIRST": ALONE,
         }

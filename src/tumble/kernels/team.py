@@ -24,7 +24,8 @@ _POINTER = ir.IntType(8).as_pointer()
 _SIZE = ir.IntType(64)
 _TASK = ir.FunctionType(ir.VoidType(), [_POINTER.as_pointer(), _SIZE.as_pointer(), _SIZE.as_pointer(), _POINTER])
 """The form in which a threading layer calls: places of arguments, counts, strides, data"""
-_POOL_TASK = ir.FunctionType(ir.VoidType(), [_POINTER])
+_POOL_TASK = ir.FunctionType(_SIZE, [_POINTER])
+"""For the pool: returns how many blocks it did"""
 
 if numba.config.DISABLE_JIT:
 
@@ -83,6 +84,7 @@ def _task(context: Any, module: Any, description: Any, call: Any, shared: Any) -
     data = builder.bitcast(task.args[-1], shared)
     counter = cgutils.gep_inbounds(builder, data, 0, 0)
     values = [builder.load(cgutils.gep_inbounds(builder, data, 0, k)) for k in range(1, len(shared.pointee.elements))]
+    done = cgutils.alloca_once_value(builder, _SIZE(0))
     more, end = task.append_basic_block("more"), task.append_basic_block("end")
     work = task.append_basic_block("work")
     builder.branch(more)
@@ -91,9 +93,13 @@ def _task(context: Any, module: Any, description: Any, call: Any, shared: Any) -
     builder.cbranch(builder.icmp_signed("<", block, values[0]), work, end)
     builder.position_at_end(work)
     context.call_internal_no_propagate(builder, description, call, [block, *values[1:]])
+    builder.store(builder.add(builder.load(done), _SIZE(1)), done)
     builder.branch(more)
     builder.position_at_end(end)
-    builder.ret_void()
+    if pool.AVAILABLE:
+        builder.ret(builder.load(done))
+    else:
+        builder.ret_void()
     return task
 
 
