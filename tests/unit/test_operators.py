@@ -97,16 +97,16 @@ def test_scaled_operator_is_s_n_s(sim, kind, scaling):
     if kind == "matrix":
         symmetric = 0.5 * (matrix + matrix.T)
         problem = tb.ConeProblem.from_matrix(symmetric, rows(problem.bias, n), problem.friction[:n])
-    scaled = ScaledProblem(problem, scaling, None)
-    s = np.repeat(scaled.scale[1, :n], 3)
-    s[::3] = scaled.scale[0, :n]
+    scaled = ScaledProblem(problem, scaling, False, None, np.zeros((1, 2)))
+    s = np.repeat(scaled.gauge.scale[1, :n], 3)
+    s[::3] = scaled.gauge.scale[0, :n]
     x = np.zeros_like(problem.bias)
     x[:, :n] = np.random.default_rng(0).normal(size=(3, n))
     out = np.zeros_like(x)
     scaled.operator.product(x, out)
     expected = s * (matrix @ (s * rows(x, n)))
     np.testing.assert_allclose(rows(out, n), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-    np.testing.assert_allclose(scaled.friction[:n], problem.friction[:n] * s[::3] / s[1::3], rtol=1e-13)
+    np.testing.assert_allclose(scaled.cone.friction[:n], problem.friction[:n] * s[::3] / s[1::3], rtol=1e-13)
     if scaling == Scaling.NORMAL_TANGENTIAL:
         diagonal = (s * s * matrix.diagonal()).reshape(-1, 3)
         np.testing.assert_allclose(diagonal[:, 0], 1.0, rtol=1e-9)

@@ -17,6 +17,8 @@ FILE_KEYS = ("file", "image", "urdf", "array")
 """Keys whose values are names of files, relative to the file that they stand in"""
 DEEPEST = 20
 """Includes within includes"""
+LEVELS = 100
+"""Tables in tables, as deep as what reads them can go"""
 
 
 def read_text(path: Path) -> str:
@@ -89,12 +91,26 @@ class Document:
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except ValueError as cause:  # of TOML, and integers of thousands of digits
         raise FileError(message(str(path), "must be valid TOML", cause, "Correct this line.")) from cause
     except RecursionError as cause:
-        got, remedy = "lists in lists in lists", "The deepest scene has six levels."
-        raise FileError(message(str(path), "must not be nested so deep", got, remedy)) from cause
+        raise _too_deep(path) from cause
+    level: list[Any] = [data]
+    for _ in range(LEVELS):
+        level = [v for node in level for v in (node.values() if isinstance(node, dict) else node) if _is_nest(v)]
+    if level:
+        raise _too_deep(path)
+    return data
+
+
+def _is_nest(value: Any) -> bool:
+    return isinstance(value, (dict, list))
+
+
+def _too_deep(path: Path) -> FileError:
+    got, remedy = "lists in lists in lists", "The deepest scene has six levels."
+    return FileError(message(str(path), "must not be nested so deep", got, remedy))
 
 
 def _is_rows(value: Any) -> bool:

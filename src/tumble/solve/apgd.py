@@ -47,7 +47,8 @@ class SolverAPGD(AntiRelaxedSolver):
 
     precision: str = Precision.AUTO
     """Of the iterations over contacts without joints: "double", "single", or "auto": from 1000 contacts on single while
-    it gains, then double. Results and whatever they are judged by are double in any case."""
+    it gains, then double; double throughout where the history is recorded, which in single precision ends at its
+    rounding. Results and whatever they are judged by are double in any case."""
 
     name: ClassVar[str] = "apgd"
     rolls: ClassVar[bool] = True
@@ -80,7 +81,7 @@ class SolverAPGD(AntiRelaxedSolver):
         run, problem, k, products = scaled.backend.apgd_lanes, scaled.problem, 0, 0
         op, cone, gauge, stop, work = groups
         single = self.precision == Precision.SINGLE or (
-            self.precision == Precision.AUTO and problem.count >= SINGLE_FROM
+            self.precision == Precision.AUTO and problem.count >= SINGLE_FROM and not self.record
         )
         if single and stop.kind != STOP[Stop.CERTIFICATE]:
             k, products, code, value = run(*groups, scalars, lanes_of(problem, np.float32))

@@ -77,6 +77,8 @@ def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
         _iterations(op, lanes, scalars, ahead)
         k += ahead
         value = lane_value(stop.kind, lanes, gauge)
+        if k < work.history.size:
+            work.history[k] = value
         if not value < 1e300:
             break
         if value < low or k == ahead:
