@@ -48,8 +48,8 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # The same over contacts in lanes
     "lanes": (
-        "apgd_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes", "sum_lanes",
-        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
+        "apgd_lanes", "apgd_single_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes",
+        "sum_lanes", "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (

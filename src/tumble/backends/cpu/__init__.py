@@ -2,7 +2,7 @@
 
 from ...kernels.cover import MOST
 from .apgd import apgd, nesterov_pass
-from .apgd_lanes import SPENT, apgd_lanes, gradient_step
+from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
@@ -98,6 +98,7 @@ __all__ = [
     "advance",
     "apgd",
     "apgd_lanes",
+    "apgd_single_lanes",
     "apgd_paper",
     "arrange_contacts",
     "articulated_diagonal",
