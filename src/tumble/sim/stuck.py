@@ -7,6 +7,8 @@ this step, and the problem is solved again from the start.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..collide.contacts import Contacts
@@ -19,6 +21,10 @@ PART = 1e-3
 """Contacts with at least this part of the largest impulse push against each other."""
 
 
+class _Free(NamedTuple):
+    rows: np.ndarray  # relative velocities of the contacts without impulses
+
+
 def leave_overlaps(
     problem: ConeProblem, contacts: Contacts, impulse: np.ndarray, free: np.ndarray, hit: np.ndarray | None
 ) -> bool:
@@ -27,7 +33,7 @@ def leave_overlaps(
     free: velocities (n, 6) without contacts. hit: contacts that bounce (count,), which are not asked to recover.
     """
     n = contacts.count
-    rows = problem.vector("x_new")
+    rows = problem.vectors_of(_Free).rows
     problem.operator.relative(free, rows)
     pushes = (contacts.gap[:n] < 0.0) & (impulse[0, :n] > PART * impulse[0, :n].max(initial=0.0))
     if hit is not None:

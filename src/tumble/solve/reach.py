@@ -8,11 +8,12 @@ none exists the impulses of every method run along a ray that moves nothing, and
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import MatrixOperator, contact_arrays
+from ..problem.operators import MatrixOperator
 
 __all__ = ["FAR", "least_motion", "moved_mass", "out_of_reach"]
 
@@ -20,12 +21,16 @@ FAR = 1e3
 """Out of reach is what moves everything that can move so many times faster than the worst contact asks for."""
 
 
+class _Ray(NamedTuple):
+    impulse: np.ndarray
+    product: np.ndarray
+
+
 def least_motion(problem: ConeProblem, impulse: np.ndarray) -> float:
     """No solution changes the velocities by less, in the norm of the kinetic energy, sqrt(v.M v) [sqrt(kg) m/s]."""
-    n, product = problem.count, problem.vector("product")
-    ray = problem.vector("x_new")
+    n, (ray, product) = problem.count, problem.vectors_of(_Ray)
     ray[:] = 0.0
-    ray[:, :n] = np.where(problem.sliding_friction[:n] >= 0.0, impulse[:, :n], 0.0)  # intervals end somewhere
+    ray[:, :n] = np.where(problem.bounded, 0.0, impulse[:, :n])  # intervals end somewhere
     problem.operator.product(ray, product)
     asked, moved = -float(np.sum(problem.bias[:, :n] * ray[:, :n])), float(np.sum(ray[:, :n] * product[:, :n]))
     if not asked > 0.0:
@@ -45,5 +50,5 @@ def out_of_reach(problem: ConeProblem, impulse: np.ndarray) -> bool:
 
 def moved_mass(problem: ConeProblem) -> float:
     """Of all bodies that can move [kg]."""
-    ease = contact_arrays(problem.operator).inverse_mass.max(axis=1)
+    ease = problem.operator.contacts.inverse_mass.max(axis=1)
     return float(np.sum(1.0 / ease[ease > 0.0]))
