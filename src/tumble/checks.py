@@ -23,7 +23,8 @@ RANGE = "Use other units of length, mass or time."
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: the nearest known one, or the first few."""
     known = sorted(str(k) for k in known)
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.55)
+    alike = 0.5 if len(str(name)) < 4 else 0.55
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=alike)
     if close:
         return f"Did you mean '{close[0]}'?"
     if not known:

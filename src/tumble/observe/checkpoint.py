@@ -12,7 +12,7 @@ import numpy as np
 from .. import checks
 from ..errors import FileError, message
 from ..files import check_place, check_readable, is_file, made_in_memory, replacing
-from ..scene.model import ContactMemory, State
+from ..scene.model import GENTLE, ContactMemory, State
 from .description import Description, from_text, to_text
 
 __all__ = ["UNREADABLE", "Attribute", "Checkpoint", "read_checkpoint", "write_checkpoint"]
@@ -169,7 +169,11 @@ def _read_state(file: Any) -> State:
     laws = {name: columns.pop(name) for name in [*columns] if name not in MEMORY_COLUMNS}
     joints = [_read(file, name, 1, np.float64, finite=name != "target") for name in JOINT_ARRAYS]
     flow = {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
-    return State(time, step, *bodies, ContactMemory(*keys, **columns, laws=laws), *joints, **flow)
+    part = _read(file, "recovers", 1, np.float64) if "recovers" in file else np.array([GENTLE])
+    _expect(part.shape == (1,) and 0.0 < part[0] <= GENTLE, f"recovers in (0, {GENTLE}], not {part}")
+    return State(
+        time, step, *bodies, ContactMemory(*keys, **columns, laws=laws), *joints, **flow, recovers=float(part[0])
+    )
 
 
 def _read(file: Any, name: str, axes: int, dtype: Any, width: int | None = None, finite: bool = True) -> np.ndarray:
@@ -196,6 +200,8 @@ def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
 def _arrays(state: State) -> dict[str, np.ndarray]:
     arrays = {name: getattr(state, name) for name in (*BODY_ARRAYS, *JOINT_ARRAYS)}
     arrays |= {name: getattr(state, name) for name in FLOW_ARRAYS if len(getattr(state, name))}
+    if state.recovers != GENTLE:
+        arrays["recovers"] = np.array([state.recovers])
     memory = state.memory
     found = {name: getattr(memory, name) for name in (*MEMORY_KEYS, *MEMORY_COLUMNS)}
     if not memory.torque.shape[1]:

@@ -19,12 +19,12 @@ from ..backends.base import (
 )
 from ..enums import BlockKind
 from ..kernels import contact_rows as formulas
-from ..scene.model import ContactMemory, Model
+from ..scene.model import GENTLE, ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joints import Joints
 from .operators import ArticulatedOperator, ContactOperator, DelassusOperator, RollingOperator
 
-__all__ = ["ContactTable", "Rows"]
+__all__ = ["ContactTable", "Rows", "taken_back"]
 
 NOISE, NOISE_OF_LARGEST = 1e-6, 1e-9
 """Parts of the lightest body's weight and of the largest impulse of the last step; below, a contact carried none."""
@@ -33,13 +33,22 @@ BAND = 0.1
 itself knows them to O(h^2) only."""
 SHARE = 1e-4
 """And within this part of the smaller shape at most."""
-GENTLE = 0.2
-"""Part of an overlap beyond the band that a step takes back."""
+LEAST = 0.01
+"""Of an overlap beyond the band at least this part is taken back in a step, `GENTLE` where steps are solved."""
 IMMOVABLE = 1e-9
 """Contacts of jointed bodies that give way this much less than the bodies alone would do not give way at all."""
 SMALL_MOTION = 1e-6
 """In a step contacts that move by less than this part of the smallest shape count as moving so far (without gravity
 there is no other measure)."""
+
+
+def taken_back(solved: bool, left: float) -> float:
+    """Part of an overlap beyond the band that the next step takes back, from how this one ended.
+
+    left: part of the guess's stopping quantity that the solver has left. A step that asks for more than its solver can
+    give drives the slow motions of a pile: their impulses lag, overlap and impulse swing, and a pile boils.
+    """
+    return GENTLE if solved else max(LEAST, GENTLE * (1.0 - left) ** 3)
 
 
 class ContactTable(Protocol):
@@ -145,12 +154,12 @@ class Rows:
         before: np.ndarray,
         memory: ContactMemory,
         *,
-        rest: bool = True,
+        recovers: float | None = GENTLE,
     ) -> ConeProblem:
         """The cone problem of the step. Its arrays belong to this object and live until the next call.
 
-        before: velocities at the start of the step. memory: of the contacts a step ago. rest: whether gaps within the
-        band of contacts at rest are left.
+        before: velocities at the start of the step. memory: of the contacts a step ago. recovers: gaps within the band
+        of contacts at rest are left, and this part of what overlaps beyond it is taken back; None: all gaps are closed.
         """
         if contacts.capacity != self._contact_capacity:
             self._allocate(contacts.capacity)
@@ -162,7 +171,7 @@ class Rows:
             c.count, self._model.body_uid, c.body_a, c.body_b, c.feature, memory.uid_a, memory.uid_b, memory.feature,
             self._found,
         )  # fmt: skip
-        self._gap_shift = self._leave_gaps(contacts, memory, h if rest else 0.0)
+        self._gap_shift = self._leave_gaps(contacts, memory, 0.0 if recovers is None else h, recovers)
         touch = TouchArrays(c.body_a, c.body_b, self._slot_a, self._slot_b, c.normal, c.point, self._gap, c.size)
         rows = RowArrays(self._frame, self._arms, self._entry_arm, self._bias)
         b.build_rows(c.count, touch, center, free, h, recovery, self._gravity, rows)
@@ -204,7 +213,7 @@ class Rows:
             b.free_frozen_rows(c.count, self._diagonal, self._bias)
         return problem
 
-    def _leave_gaps(self, contacts: ContactTable, memory: ContactMemory, h: float) -> float:
+    def _leave_gaps(self, contacts: ContactTable, memory: ContactMemory, h: float, recovers: float | None) -> float:
         """The gaps that the step is to close, into self._gap (`docs/rest.md`); returns the largest shift of one [m].
 
         h = 0: the true gaps, as without gravity.
@@ -216,7 +225,7 @@ class Rows:
         # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
         largest = self._backend.largest_entry(memory.impulse)
         least = max(NOISE * self._lightest * self._fall * h, NOISE_OF_LARGEST * largest)
-        gaps, rule = GapArrays(c.gap, c.size, c.pair, self._laws.firm), RestRule(least, band, SHARE, GENTLE)
+        gaps, rule = GapArrays(c.gap, c.size, c.pair, self._laws.firm), RestRule(least, band, SHARE, recovers)
         self._backend.rest_gaps(n, gaps, self._found, memory.impulse, rule, self._shift_partial, self._gap)
         return float(self._shift_partial[: blocks(n)].max())
 

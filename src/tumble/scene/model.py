@@ -20,7 +20,10 @@ from .joint_model import JointModel
 from .materials import Material, PairLaws
 from .motion import Motion
 
-__all__ = ["ContactMemory", "ForceCallback", "Model", "State"]
+__all__ = ["GENTLE", "ContactMemory", "ForceCallback", "Model", "State"]
+
+GENTLE = 0.2
+"""Part of an overlap beyond the band that a step takes back where steps are solved."""
 
 ForceCallback = Callable[[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """force(time, position (n,3), orientation (n,4), velocity (n,3), angular_velocity (n,3)) -> force [N], torque [N m]
@@ -90,6 +93,8 @@ class State(Shown):
     """(n,) int8, `Presence`; empty in scenes without emitters and sinks, where all are present"""
     flow: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(f,) totals of emitters, sinks and measuring planes, see `FlowModel.columns`"""
+    recovers: float = GENTLE
+    """Part of an overlap beyond the band that the next step takes back (docs/rest.md)"""
 
     def copy(self) -> State:
         """An independent copy."""
@@ -107,6 +112,7 @@ class State(Shown):
             self.energy_owed.copy(),
             self.presence.copy(),
             self.flow.copy(),
+            self.recovers,
         )
 
     def take(self, other: State) -> None:
@@ -116,6 +122,7 @@ class State(Shown):
         self.time, self.step, self.memory = other.time, other.step, other.memory
         self.coordinate, self.row_impulse, self.target = other.coordinate, other.row_impulse, other.target
         self.energy_owed, self.presence, self.flow = other.energy_owed, other.presence, other.flow
+        self.recovers = other.recovers
 
     def sha256(self) -> str:
         """Hash of time, poses, velocities and who is present, bit for bit."""

@@ -19,6 +19,7 @@ from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
 from ..collide.contacts import Contacts
 from ..enums import Integrator, Status
 from ..options import StepOptions
+from ..problem.assemble import taken_back
 from ..problem.cone_problem import ConeProblem
 from ..scene.model import State
 from ..solve.base import Solution, Solver
@@ -169,7 +170,7 @@ def _assemble(state: State, begun: _Begun, scheme: _Scheme, work: Workspace) -> 
         scheme.recovery,
         work.before,
         state.memory,
-        rest=scheme.options.leave_gaps and not scheme.moreau,
+        recovers=state.recovers if scheme.options.leave_gaps and not scheme.moreau else None,
     )
     if scheme.moreau:
         hold_in_velocity(contacts, problem, work.free, h)
@@ -271,6 +272,7 @@ def _advance(
             state.position, state.orientation, state.velocity, state.spin = kept
             return None
     state.memory = work.rows.remember(contacts, impulse)
+    state.recovers = taken_back(solved.solution.converged, solved.solution.left)
     if joints is not None:
         joints.finish(state, state.coordinate, work.velocity, h)
     state.step += 1

@@ -259,6 +259,8 @@ class _Search:
         """.. as these impulses show."""
         self.tried: list[tuple[str, int, float, float]] = []
         self.products = 0
+        self.left = 1.0
+        """Part of the first guess's stopping quantity that is left"""
 
     @property
     def error(self) -> float:
@@ -283,6 +285,7 @@ class _Search:
         self.products += found.products
         if self.best is None or error < self.error:
             self.best, self.guess = found, found.impulse
+            self.left *= found.left
         return found
 
     def gives_up(self, probe: int = 0) -> bool:
@@ -355,4 +358,5 @@ class _Search:
             products=self.products,
             tried=tuple(self.tried),
             ray=self.ray,
+            left=self.left,
         )

@@ -46,6 +46,8 @@ class Solution(Shown):
     """What `auto` tried: solver, iterations, seconds, natural map"""
     ray: np.ndarray | None = None
     """Impulses that show why a solution is out of reach (`solve.reach`)"""
+    left: float = 0.0
+    """Part of the guess's stopping quantity that is left; 0 where that was not measured"""
 
     @property
     def converged(self) -> bool:
@@ -110,7 +112,8 @@ class IterativeSolver:
         if guess is not None:
             guess = checked_guess(type(self).__name__, guess, problem)
         scaled = ScaledProblem(problem, self.scaling, law == Law.COULOMB, guess, history)
-        iterations, products, code, _ = self._iterate(scaled)
+        iterations, products, code, value = self._iterate(scaled)
+        first = float(scaled.work.history[0])
         unscale = problem.backend.unscale_rolling if problem.is_rolling else problem.backend.unscale_impulses
         unscale(problem.count, scaled.gauge.scale, problem.friction, scaled.work.best, impulse)
         return Solution(
@@ -122,6 +125,7 @@ class IterativeSolver:
             int(products),
             measure(problem, impulse, law),
             history,
+            left=min(1.0, value / first) if first > 0.0 else 0.0,
         )
 
     def rule_for(self, problem: ConeProblem) -> tuple[Stop, float]:
