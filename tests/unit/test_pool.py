@@ -183,7 +183,7 @@ def test_no_two_threads_have_one_number():
 
 def test_the_number_of_a_pass_starts_again_from_zero(two_threads):
     calm()
-    for _ in range(20):
+    for _ in range(5):
         pool._pool.place("gate", ctypes.c_uint64).value = (2**32 - 3) << 32
         seen = set()
         for _ in range(100):

@@ -159,7 +159,7 @@ class ArticulatedOperator:
         self.backend.articulated_rows(self.arrays, velocity, out)
 
     def diagonal_blocks(self, out: np.ndarray) -> None:
-        """See `DelassusOperator`. Exact for bounded rows and on clusters of up to 300 joint rows, else without the
+        """See `DelassusOperator`. Exact for bounded rows and on mechanisms of up to 300 joint rows, else without the
         joints (an upper bound)."""
         out[:] = self._diagonal
 
@@ -182,7 +182,7 @@ class ArticulatedOperator:
         return ArticulatedOperator(arrays, self.backend, self._diagonal)
 
     def to_sparse(self) -> sp.csr_matrix:
-        """See `DelassusOperator`. A cluster's part is dense."""
+        """See `DelassusOperator`. A mechanism's part is dense."""
         return self.eliminated(self._contacts.jacobian(), self._contacts.compliance())
 
     def eliminated(self, jacobian: sp.csr_matrix, compliance: np.ndarray) -> sp.csr_matrix:
@@ -207,7 +207,7 @@ class ArticulatedOperator:
             block = np.ascontiguousarray(coupling[:, first : first + 256].toarray().T)
             for column in block:
                 if column.any():
-                    self.backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
+                    self.backend.solve_joints(a.mechanism, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
             answers.append(sp.csr_matrix(block))
         return sp.vstack(answers).T.tocsc() if answers else coupling
 

@@ -46,7 +46,7 @@ from .lanes import (
     unpack_lanes,
 )
 from .measure import coulomb_shift_bound, measure
-from .mechanisms import cluster_energies, keep_energy, turn_inertia
+from .mechanisms import keep_energy, mechanism_energies, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_ball_contacts, find_convex_contacts
 from .nsgs import nsgs
@@ -114,7 +114,7 @@ __all__ = [
     "cell_keys",
     "choose_phase",
     "close_joints",
-    "cluster_energies",
+    "mechanism_energies",
     "contact_diagonal",
     "contact_lanes",
     "contact_product",
