@@ -62,13 +62,15 @@ class ContactOperator:
 
     def velocity(self, x: np.ndarray) -> np.ndarray:
         """M^-1 D x, the change of velocity of every body (bodies, 6); the array is reused by the next product."""
-        self.backend.lay_down(self.arrays, x)
-        self.backend.gather(self.arrays)
+        a, b = self.arrays, self.backend
+        b.lay_down(a.count, a.frame, a.slot_a, a.slot_b, x, a.entry_force)
+        b.gather(a.entry_start, a.entry_arm, a.entry_force, a.inverse_mass, a.inverse_inertia, a.body_velocity)
         return self.arrays.body_velocity
 
     def relative(self, velocity: np.ndarray, out: np.ndarray) -> None:
         """out = D^T v for body velocities (bodies, 6)."""
-        self.backend.read_rows(self.arrays, velocity, out)
+        a = self.arrays
+        self.backend.read_rows(a.count, a.body_a, a.body_b, a.frame, a.arms, velocity, out)
 
     def diagonal_blocks(self, out: np.ndarray) -> None:
         """See `DelassusOperator`."""
