@@ -11,9 +11,9 @@ from tumble.backends.base import ArticulatedArrays
 from . import data
 
 OWN_BODIES = 60
-CLUSTER_BODIES = 4
+MECHANISM_BODIES = 4
 ROWS = 9
-"""Equality rows a cluster, the last of which repeats the first: it is dropped."""
+"""Equality rows a mechanism, the last of which repeats the first: it is dropped."""
 
 
 @dataclass
@@ -21,9 +21,9 @@ class Jointed:
     """The arrays of a pass and their twins: rows G^T (equalities) and B^T (bounded rows) as dense matrices."""
 
     arrays: ArticulatedArrays
-    cluster_of: np.ndarray
-    cluster_body_start: np.ndarray
-    cluster_body: np.ndarray
+    mechanism_of: np.ndarray
+    mechanism_body_start: np.ndarray
+    mechanism_body: np.ndarray
     equality: np.ndarray  # (rows, 6 bodies)
     bounded: np.ndarray  # (bounded, 6 bodies)
     inverse_mass: np.ndarray
@@ -103,7 +103,7 @@ def factor(s):
 
 
 def packed(lowers, first):
-    """Columns of the strictly lower parts of L, one cluster after the other: starts, rows, values."""
+    """Columns of the strictly lower parts of L, one mechanism after the other: starts, rows, values."""
     start, row, value = [0], [], []
     for lower, begin in zip(lowers, first, strict=False):
         for k in range(len(lower)):
@@ -115,18 +115,18 @@ def packed(lowers, first):
     return np.array(start), np.concatenate([*row, *none]).astype(np.int64), np.concatenate([*value, *none])
 
 
-def jointed(seed, count, *, clusters=6, soft=False, bounded=5):
-    """Contacts on bodies, some of which are joined in clusters."""
+def jointed(seed, count, *, mechanisms=6, soft=False, bounded=5):
+    """Contacts on bodies, some of which are joined in mechanisms."""
     rng = np.random.default_rng(1000 + seed)
     own = data.bodies(seed, OWN_BODIES)
     contacts = data.contacts(seed, count, soft=soft, own=own)
     inverse_mass = data.inverse_mass_matrix(contacts)
     free = np.flatnonzero(np.all(own.inverse_mass > 0.0, axis=1) & ~own.locked.any(axis=1))
-    members = rng.permutation(free)[: CLUSTER_BODIES * clusters].reshape(clusters, CLUSTER_BODIES)
-    cluster_of = np.full(OWN_BODIES, -1)
-    cluster_of[members] = np.arange(clusters)[:, None]
-    sides = np.full((ROWS * clusters, 4), -1, np.int32)
-    for c in range(clusters):
+    members = rng.permutation(free)[: MECHANISM_BODIES * mechanisms].reshape(mechanisms, MECHANISM_BODIES)
+    mechanism_of = np.full(OWN_BODIES, -1)
+    mechanism_of[members] = np.arange(mechanisms)[:, None]
+    sides = np.full((ROWS * mechanisms, 4), -1, np.int32)
+    for c in range(mechanisms):
         for k in range(ROWS):
             count_of = rng.integers(1, 5)
             sides[ROWS * c + k, :count_of] = rng.permutation(members[c])[:count_of]
@@ -137,16 +137,16 @@ def jointed(seed, count, *, clusters=6, soft=False, bounded=5):
     compliance[2::ROWS] = 0.5
     equality = dense(sides, rows, OWN_BODIES)
     s = equality @ inverse_mass @ equality.T + np.diag(compliance)
-    first = ROWS * np.arange(clusters + 1)
+    first = ROWS * np.arange(mechanisms + 1)
     parts = [factor(s[k : k + ROWS, k : k + ROWS]) for k in first[:-1]]
     l_start, l_row, l_value = packed([p[0] for p in parts], first)
     answer = np.zeros_like(s)
     for k, part in zip(first[:-1], parts, strict=True):
         answer[k : k + ROWS, k : k + ROWS] = part[2]
-    number = bounded if clusters else 0
+    number = bounded if mechanisms else 0
     b_sides = np.full((number, 4), -1, np.int32)
     for k in range(number):
-        b_sides[k, : k % 4 + 1] = members[k % clusters][: k % 4 + 1]
+        b_sides[k, : k % 4 + 1] = members[k % mechanisms][: k % 4 + 1]
     b_rows = random_rows(rng, b_sides)
     arrays = ArticulatedArrays(
         contacts, first.astype(np.int64), sides, rows, weighted(sides, rows, inverse_mass), l_start, l_row, l_value,
@@ -156,6 +156,6 @@ def jointed(seed, count, *, clusters=6, soft=False, bounded=5):
     # The buffers of a problem with joints hold the bounded rows after the contacts.
     assert number <= data.SPARE
     return Jointed(
-        arrays, cluster_of, CLUSTER_BODIES * np.arange(clusters + 1), members.ravel(), equality,
+        arrays, mechanism_of, MECHANISM_BODIES * np.arange(mechanisms + 1), members.ravel(), equality,
         dense(b_sides, b_rows, OWN_BODIES), inverse_mass, answer,
     )  # fmt: skip

@@ -322,9 +322,9 @@ def test_iterations_with_joints_and_bounded_rows(backend, name, law):
 
 @covers("apgd")
 @pytest.mark.parametrize("law", list(Law))
-@pytest.mark.parametrize("clusters", [0, 2])
-def test_iterations_with_rolling_friction(backend, clusters, law):
-    problem, product = jointed_problem(backend, 12, rows=6, clusters=clusters)
+@pytest.mark.parametrize("mechanisms", [0, 2])
+def test_iterations_with_rolling_friction(backend, mechanisms, law):
+    problem, product = jointed_problem(backend, 12, rows=6, mechanisms=mechanisms)
     solution = tb.SolverAPGD(**options("apgd")).solve(problem, law=law)
     assert solution.status == Status.CONVERGED
     assert_solved_rolling(problem, product, solution.impulse, law, 2.0 * TOLERANCE)
@@ -344,9 +344,9 @@ def assert_solved_rolling(problem, product, impulse, law, tolerance):
     assert value <= tolerance, f"natural map {value:.3g}"
 
 
-def jointed_problem(backend, count, rows, clusters=2):
+def jointed_problem(backend, count, rows, mechanisms=2):
     """Contacts with three or six rows, and bounded rows, on bodies of which some are joined."""
-    case = jointed(count, count, clusters=clusters)
+    case = jointed(count, count, mechanisms=mechanisms)
     rng, total, contacts = np.random.default_rng(8), case.total, case.arrays.contacts
     own = data.bodies(count, case.bodies)
     free = rng.normal(size=(case.bodies, 6)) * own.movable[:, None]
@@ -358,7 +358,9 @@ def jointed_problem(backend, count, rows, clusters=2):
         count, contacts.body_a, contacts.body_b, contacts.frame, contacts.arms, contacts.inverse_mass,
         contacts.inverse_inertia, diagonal,
     )  # fmt: skip
-    backend.articulated_diagonal(case.arrays, case.cluster_of, case.cluster_body_start, case.cluster_body, diagonal)
+    backend.articulated_diagonal(
+        case.arrays, case.mechanism_of, case.mechanism_body_start, case.mechanism_body, diagonal
+    )
     operator = ArticulatedOperator(case.arrays, backend, diagonal)
     e = contacts.frame[:, :count].T.reshape(count, 3, 3)
     a, b = contacts.body_a[:count], contacts.body_b[:count]

@@ -9,7 +9,7 @@ import pytest
 
 import tumble as tb
 from tumble.enums import BodyKind, Presence
-from tumble.kernels import contact_rows, laws, motion, passing
+from tumble.kernels import contact_rows, laws, motion, passing, reach
 from tumble.kernels.jit import interpreted
 from tumble.scene import rotation
 from tumble.scene.flow_model import MeasuringPlane, Sink
@@ -371,7 +371,8 @@ OF_PASSES = {
     "world_vector",
 }
 """Formulas of the passes in `test_rows.py` and `test_operator.py`"""
-FORMULAS = {n: f for n, f in (formulas_in(laws, "c") | formulas_in(contact_rows, "c")).items() if n not in OF_PASSES}
+OF_CONTACTS = formulas_in(laws, "c") | formulas_in(contact_rows, "c") | formulas_in(reach, "c")
+FORMULAS = {n: f for n, f in OF_CONTACTS.items() if n not in OF_PASSES}
 
 
 def test_every_formula_of_a_law_has_a_twin():
@@ -396,6 +397,45 @@ def test_formulas_of_contacts_do_what_their_twins_do(backend, name, count):
             assert np.all(np.isnan(got[..., count:]))
 
 
+@twin("ray_of")
+def ray_of(rng, n):
+    mu, impulse, bias = spare(0, n, rng), spare(6, n, rng), spare(6, n, rng)
+    ray = np.where(mu[:n] < 0.0, 0.0, impulse[:, :n])
+    return (mu, impulse, bias, spare(6, n), spare(0, n)), {3: ray, 4: -np.sum(bias[:, :n] * ray, axis=0)}
+
+
+@twin("power_of")
+def power_of(rng, n):
+    ray, product = spare(3, n, rng), spare(3, n, rng)
+    return (ray, product, spare(0, n)), {2: np.sum(ray[:, :n] * product[:, :n], axis=0)}
+
+
+@twin("wanted_speed")
+def wanted_speed(rng, n):
+    bias = spare(3, n, rng)
+    return (bias, spare(0, n)), {1: -bias[0, :n]}
+
+
+@twin("scaled_by")
+def scaled_by(rng, n):
+    x = spare(3, n, rng)
+    return (0.3, x), {1: 0.3 * x[:, :n]}
+
+
+@twin("left_overlap")
+def left_overlap(rng, n):
+    case = Case(rng, n)
+    hit = case.flags(rng) if n % 2 else np.zeros(0, bool)
+    impulse, free, bias = np.abs(spare(3, n, rng)), spare(3, n, rng), spare(3, n, rng)
+    asks = (case.gap < 0.0) & (impulse[0, :n] > 0.5) & (bias[0, :n] < free[0, :n])
+    if hit.size:
+        asks &= ~hit[:n]
+    wanted = bias[:, :n].copy()
+    wanted[0] = np.where(asks, free[0, :n], wanted[0])
+    left = np.where(asks, -case.gap, 0.0)
+    return (case.touch.gap, impulse, 0.5, hit, free, bias, spare(0, n)), {5: wanted, 6: left}
+
+
 @covers("over_bodies")
 @pytest.mark.parametrize("n", [1, 512, 700])
 def test_formulas_of_bodies_do_what_their_twins_do(backend, n):
@@ -409,6 +449,10 @@ def test_formulas_of_bodies_do_what_their_twins_do(backend, n):
     assert_close(position, own.position + 0.1 * np.where(dynamic[:, None], x[:, :3], 0.0))
     turned = rotation.turned(own.orientation, 0.1 * x[:, 3:])
     assert_close(orientation, np.where(dynamic[:, None], turned, own.orientation), 1.0)
+    mass = np.full(n, np.nan)
+    backend.made("over_bodies", reach.mass_of)(n, own.inverse_mass, mass)
+    ease = own.inverse_mass.max(axis=1)
+    assert_close(mass, np.divide(1.0, ease, out=np.zeros(n), where=ease > 0.0))
     energy, gravity = np.full(n, np.nan), frozen([0.3, -0.2, -9.81])
     backend.made("over_bodies", motion.lifted)(n, own.mass, gravity, own.position, position, energy)
     assert_close(energy, -own.mass * ((position - own.position) @ gravity), 100.0)

@@ -8,11 +8,11 @@ import pytest
 import tumble as tb
 from tumble.backends.base import MotionArrays
 from tumble.backends.joint_arrays import (
-    ClusterArrays,
     EnergyArrays,
     FactorArrays,
     FactorWork,
     FrameArrays,
+    MechanismArrays,
     PatternArrays,
     PosedArrays,
     SystemArrays,
@@ -154,14 +154,14 @@ def test_rows_are_weighted_sums_of_coordinates(backend):
 
 
 @covers("factor_joints", "solve_joints", "forward_joints")
-@pytest.mark.parametrize("clusters", [0, 1, 7])
-def test_factor_of_joint_rows(backend, clusters):
+@pytest.mark.parametrize("mechanisms", [0, 1, 7])
+def test_factor_of_joint_rows(backend, mechanisms):
     """L D L^T is the system; rows that depend on others are dropped; the solution solves what can be solved."""
-    rng = np.random.default_rng(clusters)
-    own = data.bodies(clusters, 60)
+    rng = np.random.default_rng(mechanisms)
+    own = data.bodies(mechanisms, 60)
     free = np.flatnonzero(np.all(own.inverse_mass > 0.0, axis=1) & ~own.locked.any(axis=1))
     rows_of, size = 8, 5
-    body = np.full((rows_of * clusters, 4), -1, np.int32)
+    body = np.full((rows_of * mechanisms, 4), -1, np.int32)
     for r in range(len(body)):
         members = free[size * (r // rows_of) : size * (r // rows_of) + size]
         near = r % rows_of % (size - 1)  # a chain, so that the factor is sparse
@@ -173,7 +173,7 @@ def test_factor_of_joint_rows(backend, clusters):
     jacobian[rows_of - 1 :: rows_of] = -3.0 * jacobian[::rows_of]  # depends on another row
     pattern = Pattern.of(body, np.arange(len(body)), own.movable)
     body, jacobian = np.ascontiguousarray(body[pattern.order]), np.ascontiguousarray(jacobian[pattern.order])
-    inverse_mass = data.inverse_mass_matrix(data.contacts(clusters, 0, own=own))
+    inverse_mass = data.inverse_mass_matrix(data.contacts(mechanisms, 0, own=own))
     m_j = weighted(body, jacobian, inverse_mass)
     n, entries = len(body), int(pattern.l_start[-1])
     compliance = np.where(pattern.order % rows_of == 2, 0.3, 0.0)
@@ -181,10 +181,10 @@ def test_factor_of_joint_rows(backend, clusters):
     s = g @ inverse_mass @ g.T + np.diag(compliance)
     l_row, l_value, inverse_pivot = np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan)
     used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
-    dropped = np.full(max(1, clusters), -1)
+    dropped = np.full(max(1, mechanisms), -1)
     p = pattern
     backend.factor_joints(
-        PatternArrays(p.cluster, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
+        PatternArrays(p.mechanism, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
         SystemArrays(jacobian, m_j, compliance, np.diag(s).copy()),
         FactorArrays(l_row, l_value, inverse_pivot, dropped),
         FactorWork(used, np.zeros(n), mark, path),
@@ -198,23 +198,23 @@ def test_factor_of_joint_rows(backend, clusters):
     size_of = np.abs(s).max(initial=1.0)
     assert_close(lower @ np.diag(pivot) @ lower.T, s, size_of, 1e4)
     assert np.all(inverse_pivot >= 0.0)
-    assert np.array_equal(dropped[:clusters], np.ones(clusters))
+    assert np.array_equal(dropped[:mechanisms], np.ones(mechanisms))
 
     wanted = rng.normal(size=n)
     x = s @ wanted  # what can be solved
-    backend.solve_joints(pattern.cluster, pattern.l_start, l_row, l_value, inverse_pivot, x)
+    backend.solve_joints(pattern.mechanism, pattern.l_start, l_row, l_value, inverse_pivot, x)
     assert_close(s @ x, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e6)
-    assert np.all(x[~kept] == 0.0) or clusters == 0 or np.all(np.isfinite(x))
+    assert np.all(x[~kept] == 0.0) or mechanisms == 0 or np.all(np.isfinite(x))
     y = s @ wanted
-    backend.forward_joints(pattern.cluster, pattern.l_start, l_row, l_value, y)
+    backend.forward_joints(pattern.mechanism, pattern.l_start, l_row, l_value, y)
     assert_close(lower @ y, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e4)
     assert np.all(np.abs(y[~kept]) <= 1e-9 * size_of), "right sides that can be solved contradict nothing"
 
 
 @covers("eliminate", "solve_joints")
-@pytest.mark.parametrize("clusters", [0, 2, 6])
-def test_elimination_takes_velocities_across_the_rows(backend, clusters):
-    case = jointed(3, 5, clusters=clusters)
+@pytest.mark.parametrize("mechanisms", [0, 2, 6])
+def test_elimination_takes_velocities_across_the_rows(backend, mechanisms):
+    case = jointed(3, 5, mechanisms=mechanisms)
     v = np.random.default_rng(4).normal(size=(case.bodies, 6))
     after = v.copy()
     backend.eliminate(case.arrays, after)
@@ -225,7 +225,7 @@ def test_elimination_takes_velocities_across_the_rows(backend, clusters):
     a = case.arrays
     x = np.random.default_rng(5).normal(size=len(case.equality))
     solved = x.copy()
-    backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, solved)
+    backend.solve_joints(a.mechanism, a.l_start, a.l_row, a.l_value, a.inverse_pivot, solved)
     assert_close(solved, case.answer @ x, 1.0 + np.abs(case.answer).max(initial=0.0), 1e4)
 
 
@@ -243,8 +243,8 @@ def test_world_inertia_of_some_bodies(backend):
     assert_close(out, wanted, roundings=1e3)
 
 
-class Clusters:
-    """Some clusters of moving bodies and their common motions."""
+class Mechanisms:
+    """Some mechanisms of moving bodies and their common motions."""
 
     def __init__(self, seed):
         rng = np.random.default_rng(seed)
@@ -262,35 +262,35 @@ class Clusters:
             self.mass[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = r @ np.diag(own.inertia[i]) @ r.T
 
     def only(self, c, v):
-        """Velocities of the bodies of one cluster, zero elsewhere."""
+        """Velocities of the bodies of one mechanism, zero elsewhere."""
         out = np.zeros((60, 6))
         members = self.body[self.start[c] : self.start[c + 1]]
         out[members] = v[members]
         return out.ravel()
 
     def energies(self, v):
-        """(clusters,) [J]"""
+        """(mechanisms,) [J]"""
         return np.array([0.5 * x @ self.mass @ x for x in (self.only(c, v) for c in range(4))])
 
     def motions(self, c):
-        """Common motions of a cluster (360, t): v = a + w x position."""
+        """Common motions of a mechanism (360, t): v = a + w x position."""
         twist = self.twist[self.twist_start[c] : self.twist_start[c + 1]]
         out = [self.only(c, np.c_[t[:3] + np.cross(t[3:], self.own.position), np.tile(t[3:], (60, 1))]) for t in twist]
         return np.array(out).reshape(-1, 360).T
 
 
-@covers("cluster_energies")
-def test_kinetic_energies_of_clusters(backend):
-    case, out = Clusters(1), np.full(4, np.nan)
+@covers("mechanism_energies")
+def test_kinetic_energies_of_mechanisms(backend):
+    case, out = Mechanisms(1), np.full(4, np.nan)
     own = case.own
-    backend.cluster_energies(case.start, case.body, own.mass, own.inertia, own.orientation, case.velocity, out)
+    backend.mechanism_energies(case.start, case.body, own.mass, own.inertia, own.orientation, case.velocity, out)
     assert_close(out, case.energies(case.velocity))
 
 
 @covers("keep_energy")
 def test_energy_is_kept_by_the_inner_motion_alone(backend):
     """The change is along what the common motions leave, changes none of their momenta, and gives back what is owed."""
-    case = Clusters(2)
+    case = Mechanisms(2)
     own, before = case.own, case.energies(case.velocity)
     rng = np.random.default_rng(3)
     kept = np.array([True, False, True, True])
@@ -298,7 +298,7 @@ def test_energy_is_kept_by_the_inner_motion_alone(backend):
     owed, after = 1e-3 * before, case.velocity.copy()
     old_owed = owed.copy()
     backend.keep_energy(
-        ClusterArrays(case.start, case.body, case.twist_start, case.twist),
+        MechanismArrays(case.start, case.body, case.twist_start, case.twist),
         PosedArrays(own.mass, own.inertia, own.position, own.orientation),
         EnergyArrays(kept, wanted, rest, owed),
         after,
@@ -389,8 +389,8 @@ def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
 
     after = miss(out[0], out[1])
     assert rows.rigid.all() and not np.any(frames.kind[rows.coord[:, 0]] == ANGLE)
-    clusters = [slice(a, b) for a, b in zip(rows.cluster[:-1], rows.cluster[1:], strict=True)]
-    assert len(clusters) == count
-    for c, part in enumerate(clusters):
+    mechanisms = [slice(a, b) for a, b in zip(rows.mechanism[:-1], rows.mechanism[1:], strict=True)]
+    assert len(mechanisms) == count
+    for c, part in enumerate(mechanisms):
         assert_close(after[part].max(), found[c, 0], 10.0)
         assert found[c, 0] <= 1e-13 * 3.0 * count and found[c, 1] > 1e-11, "it was open before"

@@ -159,7 +159,7 @@ def test_stopping_values_in_lanes(backend, count, dtype, coulomb):
     assert abs(backend.lane_value(EQ25, case.lanes, gauge) - limit) <= (1e-2 if dtype == np.float32 else 1e-4) * limit
 
 
-@covers("apgd_lanes")
+@covers("apgd_lanes", "apgd_single_lanes")
 @pytest.mark.parametrize("law", list(Law))
 @pytest.mark.parametrize("precision", ["single", "double", "auto"])
 def test_precisions_end_at_the_same_velocities(backend, precision, law):

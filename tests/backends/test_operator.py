@@ -111,12 +111,12 @@ def test_product_and_diagonal_of_sparse_matrices(backend, count, dim):
 
 
 @covers("articulated_velocity", "articulated_rows", "articulated_product", "product")
-@pytest.mark.parametrize("clusters", [0, 2, 6])
+@pytest.mark.parametrize("mechanisms", [0, 2, 6])
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("count", [0, 7, 1024, 1500])
-def test_product_with_joints_eliminated(backend, count, soft, clusters):
+def test_product_with_joints_eliminated(backend, count, soft, mechanisms):
     """N = P^T A^-1 P + E with A^-1 = M^-1 - M^-1 G S^+ G^T M^-1, S = G^T M^-1 G + E."""
-    case = jointed(count, count, clusters=clusters, soft=soft)
+    case = jointed(count, count, mechanisms=mechanisms, soft=soft)
     rng, op, total = np.random.default_rng(5), case.arrays, case.total
     x, v = spare(3, total, rng), rng.normal(size=(case.bodies, 6))
     x[1:, count:total] = 0.0
@@ -136,15 +136,15 @@ def test_product_with_joints_eliminated(backend, count, soft, clusters):
 
 
 @covers("articulated_diagonal")
-@pytest.mark.parametrize("clusters", [0, 2, 6])
-def test_diagonal_blocks_with_joints(backend, clusters):
+@pytest.mark.parametrize("mechanisms", [0, 2, 6])
+def test_diagonal_blocks_with_joints(backend, mechanisms):
     """Exact blocks: the same product, one unit impulse after the other."""
     count = 30
-    case = jointed(6, count, clusters=clusters, soft=True)
+    case = jointed(6, count, mechanisms=mechanisms, soft=True)
     out = spare(6, case.total)
     out[:, :count] = contact_blocks(case.arrays.contacts)
     rigid = out[:, :count].copy()
-    backend.articulated_diagonal(case.arrays, case.cluster_of, case.cluster_body_start, case.cluster_body, out)
+    backend.articulated_diagonal(case.arrays, case.mechanism_of, case.mechanism_body_start, case.mechanism_body, out)
     own = np.zeros((case.total, 3, 3))
     for c in range(case.total):
         for k in range(3 if c < count else 1):
@@ -159,12 +159,12 @@ def test_diagonal_blocks_with_joints(backend, clusters):
 
 
 @covers("rolling_velocity", "rolling_rows", "rolling_product", "product", "turn_diagonal")
-@pytest.mark.parametrize("clusters", [0, 6])
+@pytest.mark.parametrize("mechanisms", [0, 6])
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("count", [0, 7, 1024, 1500])
-def test_product_with_six_rows(backend, count, soft, clusters):
+def test_product_with_six_rows(backend, count, soft, mechanisms):
     """The turns are three more rows: their impulse is a torque on b about n, u, w, its opposite on a."""
-    case = jointed(count, count, clusters=clusters, soft=soft)
+    case = jointed(count, count, mechanisms=mechanisms, soft=soft)
     rng, contacts, total = np.random.default_rng(6), case.arrays.contacts, case.total
     turn_frame = data.frames(rng, count + SPARE)[:, : count + SPARE].copy()
     op = RollingArrays(case.arrays, turn_frame, np.full_like(contacts.entry_force, np.nan))

@@ -1,5 +1,6 @@
 """The threads that share the blocks of a pass."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -107,6 +108,7 @@ def test_callers_at_the_same_time_do_not_share_the_threads(two_threads):
     wrong = []
 
     def call():
+        jit.set_threads(2)
         for _ in range(300):
             out, _ = run(turns=500)
             if not np.all(out == out[0]):
@@ -145,6 +147,181 @@ for _ in range(100):
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
+
+
+def test_each_caller_has_a_number_of_threads_of_its_own(two_threads):
+    calm()
+    seen, go = set(), threading.Event()
+
+    def alone():
+        jit.set_threads(1)
+        while not go.is_set():
+            seen.update(run(blocks=8)[1])
+
+    other = threading.Thread(target=alone)
+    other.start()
+    mine = set()
+    for _ in range(300):
+        mine |= run()[1]
+    go.set()
+    other.join()
+    assert seen == {0} and jit.threads() == 2 and len(mine) > 1
+
+
+def test_no_two_threads_have_one_number():
+    def most():
+        jit.set_threads(12)
+
+    callers = [threading.Thread(target=most) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    serving = [thread for thread in threading.enumerate() if thread.name == "tumble pool"]
+    assert len(serving) == pool._pool.serving == 11
+
+
+def test_the_number_of_a_pass_starts_again_from_zero(two_threads):
+    calm()
+    for _ in range(5):
+        pool._pool.place("gate", ctypes.c_uint64).value = (2**32 - 3) << 32
+        seen = set()
+        for _ in range(100):
+            out, who = run()
+            assert np.all(out == out[0])
+            seen |= who
+    assert seen == {0, 1}
+    assert pool._pool.place("gate", ctypes.c_uint64).value >> 32 < 100
+
+
+def test_a_program_ends_while_another_thread_is_in_the_middle_of_a_pass():
+    program = """
+import threading, time
+from tumble.kernels import jit
+from tests.unit.test_pool import run
+jit.set_threads(3)
+run()
+def work():
+    jit.set_threads(3)
+    while True:
+        run(turns=2000)
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (done.returncode, done.stderr)
+
+
+PROGRAM = """
+import multiprocessing, os, signal, sys, threading, time
+import numpy as np
+import tumble as tb
+from tumble.kernels import jit, pool
+
+def simulation(threads=2):
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.open_box(inner=(1.2, 1.2, 2.0)))
+    points = tb.grid_points((11, 11, 10), 0.1001, origin=(-0.53, -0.53, 0.05))
+    scene.add_copies(tb.Sphere(0.05), position=points, mass=0.1)
+    return tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3), threads=threads)
+
+def run(steps=12, threads=2):
+    sim = simulation(threads)
+    for _ in range(steps):
+        sim.step()
+    return bits(sim)
+
+def bits(sim):
+    return sim.state.position.tobytes() + sim.state.velocity.tobytes() + sim.state.spin.tobytes()
+
+def child(queue):
+    queue.put(run())
+"""
+
+ATTACKS = {
+    "two simulations at once": """
+found = []
+both = [threading.Thread(target=lambda: found.append(run(threads=k))) for k in (2, 3, 1)]
+for one in both:
+    one.start()
+for one in both:
+    one.join()
+assert found == [alone] * 3
+""",
+    "more threads than cores, and another number each step": """
+sim = simulation()
+for k in range(12):
+    sim.threads = (16, 1, 5, 2)[k % 4]
+    sim.step()
+assert bits(sim) == alone
+""",
+    "a fork while another thread steps": """
+others = threading.Thread(target=lambda: found.append([run() for _ in range(3)]))
+found = []
+others.start()
+for _ in range(4):
+    time.sleep(0.05)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(60)
+        os._exit(0 if run() == alone else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+others.join()
+assert found == [[alone] * 3]
+""",
+    "children of multiprocessing": """
+if __name__ == "__main__":
+    for method in ("fork", "spawn"):
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        assert queue.get(timeout=100) == alone
+        process.join()
+        assert process.exitcode == 0
+    assert run() == alone
+""",
+    "interrupts in the middle of steps": """
+sim, done, interrupts, ended = simulation(), 0, 0, False
+def disturb():
+    while not ended:
+        time.sleep(0.013)
+        os.kill(os.getpid(), signal.SIGINT)
+disturber = threading.Thread(target=disturb)
+armed = False
+def interrupt(*_):
+    if armed:
+        raise KeyboardInterrupt
+signal.signal(signal.SIGINT, interrupt)
+disturber.start()
+while sim.state.step < 12:
+    try:
+        armed = True
+        sim.step()
+        armed = False
+    except KeyboardInterrupt:
+        armed = False
+        interrupts += 1
+        if interrupts == 20:
+            ended = True
+            disturber.join()
+ended = True
+disturber.join()
+assert interrupts > 0 and bits(sim) == alone, interrupts
+""",
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_the_same_bits_whatever_callers_do(attack, tmp_path):
+    file = tmp_path / "attack.py"
+    file.write_text(PROGRAM + "alone = run(threads=1)\n" + ATTACKS[attack])
+    environment = os.environ | {"TUMBLE_THREADS": "16"}
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_threads_of_the_environment(monkeypatch):

@@ -48,13 +48,13 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # The same over contacts in lanes
     "lanes": (
-        "apgd_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes", "sum_lanes",
-        "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
+        "apgd_lanes", "apgd_single_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes",
+        "sum_lanes", "measure_lanes", "tangent_lanes", "lane_value", "unpack_lanes", "gradient_step",
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
         "coordinates", "row_jacobians", "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
-        "eliminate", "close_joints", "cluster_energies", "keep_energy", "turn_inertia",
+        "eliminate", "close_joints", "mechanism_energies", "keep_energy", "turn_inertia",
     ),
 }  # fmt: skip
 """What every backend offers, in groups, besides its `name` and SIZES.
@@ -143,13 +143,13 @@ class RestRule(NamedTuple):
 class ArticulatedArrays(NamedTuple):
     """The operator N = P^T A^-1 P + E of contacts and bounded rows on jointed bodies.
 
-    Equality rows are in the order of elimination, cluster by cluster; a row has up to four bodies (-1: none) with six
-    numbers each. Bounded rows (limits, motors with a maximum, joint friction) are the blocks after the contacts; only
-    their first component is used.
+    Equality rows are in the order of elimination, mechanism by mechanism; a row has up to four bodies (-1: none) with
+    six numbers each. Bounded rows (limits, motors with a maximum, joint friction) are the blocks after the contacts;
+    only their first component is used.
     """
 
     contacts: ContactArrays
-    cluster: np.ndarray  # (clusters + 1,) int64: first equality row of each cluster
+    mechanism: np.ndarray  # (mechanisms + 1,) int64: first equality row of each mechanism
     body: np.ndarray  # (rows, 4) int32
     jacobian: np.ndarray  # (rows, 24)
     weighted: np.ndarray  # (rows, 24): M^-1 J

@@ -19,11 +19,11 @@ class FrameArrays(NamedTuple):
 
 
 class EqualityArrays(NamedTuple):
-    """Equality rows in the order of elimination with the factor of their system, cluster by cluster."""
+    """Equality rows in the order of elimination with the factor of their system, mechanism by mechanism."""
 
-    cluster: np.ndarray  # (clusters + 1,) int64: first row of each cluster
-    cluster_body_start: np.ndarray  # (clusters + 1,) int64
-    cluster_body: np.ndarray  # (..,) int64: the bodies that its rows can move
+    mechanism: np.ndarray  # (mechanisms + 1,) int64: first row of each mechanism
+    mechanism_body_start: np.ndarray  # (mechanisms + 1,) int64
+    mechanism_body: np.ndarray  # (..,) int64: the bodies that its rows can move
     body: np.ndarray  # (rows, 4) int32
     weighted: np.ndarray  # (rows, 24): M^-1 J
     l_start: np.ndarray  # (rows + 1,) int64
@@ -39,7 +39,7 @@ class EqualityArrays(NamedTuple):
 class PatternArrays(NamedTuple):
     """Which equality rows touch which, as in `Pattern`."""
 
-    cluster: np.ndarray  # (clusters + 1,) int64
+    mechanism: np.ndarray  # (mechanisms + 1,) int64
     start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
     column: np.ndarray
     pair_start: np.ndarray  # (entries + 1,)
@@ -63,7 +63,7 @@ class FactorArrays(NamedTuple):
     l_row: np.ndarray
     l_value: np.ndarray
     inverse_pivot: np.ndarray  # (rows,)
-    dropped: np.ndarray  # (clusters,) rows that depend on others
+    dropped: np.ndarray  # (mechanisms,) rows that depend on others
 
 
 class FactorWork(NamedTuple):
@@ -75,12 +75,12 @@ class FactorWork(NamedTuple):
     path: np.ndarray
 
 
-class ClusterArrays(NamedTuple):
-    """Clusters of jointed bodies and the motions that each makes as one."""
+class MechanismArrays(NamedTuple):
+    """Mechanisms of jointed bodies and the motions that each makes as one."""
 
-    start: np.ndarray  # (clusters + 1,) into body
+    start: np.ndarray  # (mechanisms + 1,) into body
     body: np.ndarray
-    twist_start: np.ndarray  # (clusters + 1,) into twist
+    twist_start: np.ndarray  # (mechanisms + 1,) into twist
     twist: np.ndarray  # (.., 6): linear, angular about the origin
 
 
@@ -94,7 +94,7 @@ class PosedArrays(NamedTuple):
 
 
 class EnergyArrays(NamedTuple):
-    """Energies of clusters (clusters,) [J]."""
+    """Energies of mechanisms (mechanisms,) [J]."""
 
     kept: np.ndarray  # bool: whether this one's is kept
     wanted: np.ndarray
@@ -138,4 +138,4 @@ class ClosingWork(NamedTuple):
     dx: np.ndarray
     q: np.ndarray
     base: np.ndarray  # (n, 6)
-    small: np.ndarray  # (clusters, 6, 7)
+    small: np.ndarray  # (mechanisms, 6, 7)

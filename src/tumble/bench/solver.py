@@ -19,9 +19,9 @@ def solver(setting: Setting) -> Iterator[Row]:
     """Cost of one product and of one APGD iteration on a settled box of 4000 spheres under a slab."""
     case, problem = slab_problem()
     most = jit.most_threads() if setting.threads is None else setting.threads
-    n, x = problem.count, problem.vector("impulse")
+    n, x = problem.count, np.zeros_like(problem.bias)
     x[:, :n] = np.random.default_rng(0).uniform(0.0, 1.0, (3, n))
-    out = problem.vector("out")
+    out = np.zeros_like(x)
     short, long = (SolverAPGD(tolerance=0.0, max_iterations=k) for k in (50, 350))
     short.solve(problem, law=Law.RELAXED)
     figures: dict[int, tuple[float, float]] = {}

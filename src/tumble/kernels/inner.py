@@ -13,11 +13,11 @@ from typing import Any
 
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-__all__ = ["InnerCompiler"]
+__all__ = ["InnerCompiler", "with_quick_flags"]
 
 
 class _InnerLibrary(JITCodeLibrary):
@@ -73,3 +73,26 @@ class InnerCompiler(CompilerBase):
         passes.passes = [(_InnerLowering if kind is NativeLowering else kind, words) for kind, words in passes.passes]
         passes.finalize()
         return [passes]
+
+
+class _QuickFlags(Flags):
+    """The options of a compilation. Numba compares and hashes them each time it looks for the meaning of an operator,
+    and asks for each of twenty by its name; the values are the same."""
+
+    __slots__ = ()
+
+    def values(self) -> dict[str, Any]:
+        return {**_DEFAULTS, **self._values}
+
+    def __hash__(self) -> int:  # of the names, as that of Numba
+        return _HASH
+
+
+_DEFAULTS = {name: option.default for name, option in Flags.options.items()}
+_HASH = hash(Flags())
+
+
+def with_quick_flags(dispatcher: Any) -> Any:
+    """The dispatcher, which compiles with `_QuickFlags`."""
+    dispatcher._compiler._customize_flags = _QuickFlags
+    return dispatcher

@@ -27,7 +27,7 @@ from numba.core import event
 from . import pool
 from .cache import cache_root
 from .fingerprint import fingerprint
-from .inner import InnerCompiler
+from .inner import InnerCompiler, with_quick_flags
 from .team import run_team
 
 try:
@@ -79,8 +79,8 @@ def cache_folder() -> Path:
 _FOLDER = cache_folder()
 
 
-_PLAIN = {"error_model": "numpy", "nogil": True, "_nrt": False}
-_INNER = {**_PLAIN, "pipeline_class": InnerCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_PLAIN = {"error_model": "numpy", "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+_INNER = {**_PLAIN, "pipeline_class": InnerCompiler, "no_cpython_wrapper": True}
 
 
 def _compiled(function: Callable, *, cached: bool, merged: bool = False) -> Callable:
@@ -90,7 +90,8 @@ def _compiled(function: Callable, *, cached: bool, merged: bool = False) -> Call
     else:
         outer = numba.njit(**_PLAIN)(function)
     if hasattr(outer, "typingctx"):  # not where the compiler is switched off
-        inner = numba.njit(forceinline=merged, **_INNER)(function)
+        inner = with_quick_flags(numba.njit(forceinline=merged, **_INNER)(function))
+        with_quick_flags(outer)
         outer.get_call_template, outer.get_overload = inner.get_call_template, inner.get_overload
     return outer
 
@@ -258,7 +259,11 @@ def blockwise(size: int, items: str = "count") -> Callable[[Callable], Callable]
 def {name}({arguments}):
     run_team(work_of_block, (({items}) + {size - 1}) // {size}, ({arguments},))
 """
-        names = {"work_of_block": numba.njit(**_INNER)(function), "run_team": run_team, "__name__": function.__module__}
+        names = {
+            "work_of_block": with_quick_flags(numba.njit(**_INNER)(function)),
+            "run_team": run_team,
+            "__name__": function.__module__,
+        }
         exec(compile(source, file, "exec"), names)
         names[name].__doc__ = function.__doc__
         return loop(names[name])

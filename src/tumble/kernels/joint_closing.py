@@ -1,6 +1,6 @@
 """Joints closed at the end of a step (SHAKE): impulses along the rows of the kick that make g = 0 after the drift.
 
-Each cluster of jointed bodies is solved on its own, in a fixed order of operations, so clusters go in parallel and the
+Each mechanism is solved on its own, in a fixed order of operations, so mechanisms go in parallel and the
 bits do not depend on threads. The plain iteration y -= S^+ g(y) / h stalls for bodies that turn by a radian and more in
 a step; Anderson's acceleration then takes it on.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from .jit import formula
-from .joint_rows import coordinate_at, push_row, solve_cluster
+from .joint_rows import coordinate_at, push_row, solve_mechanism
 from .joints import ANGLE, arctangent
 from .linalg import row3, row4, row9
 from .motion import after_kick, drift
@@ -83,8 +83,8 @@ def _violations(first, end, rest, rows, frames, trial, kick, g):
 
 
 @formula
-def _mix(first, end, count, g, dg, q, small, cluster):
-    """Weights of the differences dg of earlier rounds that explain g best, into small[cluster, :, DEPTH].
+def _mix(first, end, count, g, dg, q, small, mechanism):
+    """Weights of the differences dg of earlier rounds that explain g best, into small[mechanism, :, DEPTH].
 
     By Gram and Schmidt, twice, in a fixed order; a difference that depends on the others gets none.
     """
@@ -94,19 +94,19 @@ def _mix(first, end, count, g, dg, q, small, cluster):
             q[j, r] = dg[j, r]
             size += dg[j, r] * dg[j, r]
         for i in range(j + 1):
-            small[cluster, i, j] = 0.0
+            small[mechanism, i, j] = 0.0
         for _ in range(2):
             for i in range(j):
                 along = 0.0
                 for r in range(first, end):
                     along += q[i, r] * q[j, r]
-                small[cluster, i, j] += along
+                small[mechanism, i, j] += along
                 for r in range(first, end):
                     q[j, r] -= along * q[i, r]
         left = 0.0
         for r in range(first, end):
             left += q[j, r] * q[j, r]
-        small[cluster, j, j] = math.sqrt(left)
+        small[mechanism, j, j] = math.sqrt(left)
         scale = 1.0 / math.sqrt(left) if left > INDEPENDENT * INDEPENDENT * size else 0.0
         for r in range(first, end):
             q[j, r] *= scale
@@ -116,19 +116,19 @@ def _mix(first, end, count, g, dg, q, small, cluster):
             total += q[j, r] * g[r]
         alone = total == 0.0
         for i in range(j + 1, count):
-            total -= small[cluster, j, i] * small[cluster, i, DEPTH]
-        small[cluster, j, DEPTH] = 0.0 if alone else total / small[cluster, j, j]
+            total -= small[mechanism, j, i] * small[mechanism, i, DEPTH]
+        small[mechanism, j, DEPTH] = 0.0 if alone else total / small[mechanism, j, j]
 
 
 @formula
-def close_cluster(cluster, rule, rows, frames, bodies, kick, trial, work, found):
+def close_mechanism(mechanism, rule, rows, frames, bodies, kick, trial, work, found):
     rest, done, rounds = rule
     velocity, small = trial.velocity, work.small
-    first, end = rows.cluster[cluster], rows.cluster[cluster + 1]
-    low, high = rows.cluster_body_start[cluster], rows.cluster_body_start[cluster + 1]
+    first, end = rows.mechanism[mechanism], rows.mechanism[mechanism + 1]
+    low, high = rows.mechanism_body_start[mechanism], rows.mechanism_body_start[mechanism + 1]
     y, g, f, best_y = work.y, work.g, work.f, work.best
     for k in range(low, high):
-        b = rows.cluster_body[k]
+        b = rows.mechanism_body[k]
         for i in range(6):
             work.base[b, i] = velocity[b, i]
     for r in range(first, end):
@@ -137,23 +137,23 @@ def close_cluster(cluster, rule, rows, frames, bodies, kick, trial, work, found)
     at = first
     for turn in range(min(rounds, ROUNDS)):
         for k in range(low, high):
-            b = rows.cluster_body[k]
+            b = rows.mechanism_body[k]
             for i in range(6):
                 velocity[b, i] = work.base[b, i]
         for r in range(first, end):
             if y[r] != 0.0:
                 push_row(rows.body, rows.weighted, r, y[r], velocity)
         for k in range(low, high):
-            _move(rows.cluster_body[k], rest, bodies, trial)
+            _move(rows.mechanism_body[k], rest, bodies, trial)
         worst, here = _violations(first, end, rest, rows, frames, trial, kick, g)
         if turn == 0:
-            found[cluster, 1] = worst
+            found[mechanism, 1] = worst
         stalled = 0 if worst <= 0.5 * best else stalled + 1
         if worst < best:
             best, at = worst, here
             for r in range(first, end):
                 best_y[r] = y[r]
-        found[cluster, 3] = turn
+        found[mechanism, 3] = turn
         closed = best <= 100.0 * done
         if best <= done or stalled >= STALLED or (closed and stalled >= STALLED_CLOSED) or not math.isfinite(worst):
             break
@@ -161,7 +161,7 @@ def close_cluster(cluster, rule, rows, frames, bodies, kick, trial, work, found)
         last = worst
         for r in range(first, end):
             f[r] = -g[r] / rest
-        solve_cluster(first, end, rows.l_start, rows.l_row, rows.l_value, rows.inverse_pivot, f)
+        solve_mechanism(first, end, rows.l_start, rows.l_row, rows.l_value, rows.inverse_pivot, f)
         if turn > 0:  # the newest difference first
             for j in range(min(count, DEPTH - 1), 0, -1):
                 for r in range(first, end):
@@ -174,17 +174,17 @@ def close_cluster(cluster, rule, rows, frames, bodies, kick, trial, work, found)
             work.last_g[r], work.last_x[r] = g[r], y[r] + f[r]
             y[r] += f[r]
         if fast and count > 0:
-            _mix(first, end, count, g, work.dg, work.q, small, cluster)
+            _mix(first, end, count, g, work.dg, work.q, small, mechanism)
             for j in range(count):
-                weight = small[cluster, j, DEPTH]
+                weight = small[mechanism, j, DEPTH]
                 for r in range(first, end):
                     y[r] -= weight * work.dx[j, r]
     for k in range(low, high):
-        b = rows.cluster_body[k]
+        b = rows.mechanism_body[k]
         for i in range(6):
             velocity[b, i] = work.base[b, i]
     for r in range(first, end):
         y[r] = best_y[r]
         if y[r] != 0.0:
             push_row(rows.body, rows.weighted, r, y[r], velocity)
-    found[cluster, 0], found[cluster, 2] = best, at
+    found[mechanism, 0], found[mechanism, 2] = best, at

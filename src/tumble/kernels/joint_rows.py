@@ -1,4 +1,4 @@
-"""Rows of joints: Jacobians, speeds, impulses, and the factor of the system of one cluster of jointed bodies."""
+"""Rows of joints: Jacobians, speeds, impulses, and the factor of the system of one mechanism of jointed bodies."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def push_row(body, weighted, r, x, v):
 
 
 @formula
-def factor_cluster(c, pattern, system, factor, scratch):
-    """LDL^T of the rows of cluster c, row by row (up-looking). Returns the number of rows dropped."""
-    cluster, start, column, pair_start, pair, parent, l_start = pattern
+def factor_mechanism(c, pattern, system, factor, scratch):
+    """LDL^T of the rows of mechanism c, row by row (up-looking). Returns the number of rows dropped."""
+    mechanism, start, column, pair_start, pair, parent, l_start = pattern
     jacobian, weighted, compliance, whole = system
     l_row, l_value, inverse_pivot, _ = factor
     l_used, work, mark, path = scratch
-    first, end = cluster[c], cluster[c + 1]
+    first, end = mechanism[c], mechanism[c + 1]
     mark[first:end] = -1
     dropped = 0
     for k in range(first, end):
@@ -128,7 +128,7 @@ def factor_cluster(c, pattern, system, factor, scratch):
 
 
 @formula
-def solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
+def solve_mechanism(first, end, l_start, l_row, l_value, inverse_pivot, x):
     """x = (L D L^T)^+ x on the rows first .. end."""
     for j in range(first, end):
         for p in range(l_start[j], l_start[j + 1]):
@@ -143,13 +143,13 @@ def solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, x):
 
 
 @formula
-def eliminate_cluster(first, end, rows, factor, y, v):
-    """v -= M^-1 G S^+ G^T v on one cluster; y keeps S^+ G^T v. rows: bodies, J and M^-1 J; factor: of S."""
+def eliminate_mechanism(first, end, rows, factor, y, v):
+    """v -= M^-1 G S^+ G^T v on one mechanism; y keeps S^+ G^T v. rows: bodies, J and M^-1 J; factor: of S."""
     body, jacobian, weighted = rows
     l_start, l_row, l_value, inverse_pivot = factor
     for r in range(first, end):
         y[r] = row_speed(body, jacobian, r, v)
-    solve_cluster(first, end, l_start, l_row, l_value, inverse_pivot, y)
+    solve_mechanism(first, end, l_start, l_row, l_value, inverse_pivot, y)
     for r in range(first, end):
         push_row(body, weighted, r, -y[r], v)
 

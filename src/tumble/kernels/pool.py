@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import math
 import os
 import platform
@@ -44,8 +45,8 @@ ALONE = 20_000_000
 """How long passes are then done by the caller alone [ns]; doubled while it goes on, up to `ALONE_MOST`."""
 ALONE_MOST = 1_000_000_000
 
-# What all threads see. gate: number of the pass, whether it is open, how many are inside; asleep: 1 for each thread
-# that sleeps, 64 bytes apart.
+# What all threads see. gate: number of the pass, whether it is open, how many are inside; use: threads that may take
+# part in it; asleep: 1 for each thread that sleeps, 64 bytes apart; most: for a caller that has not said how many.
 _CODE = """
 @gate = global i64 0, align 128
 @task = global ptr null, align 128
@@ -53,11 +54,13 @@ _CODE = """
 @asleep = global [65536 x i32] zeroinitializer, align 128
 @busy = global i32 0, align 128
 @stopped = global i32 0
-@threads = global i64 1
+@most = global i64 1
+@use = global i64 1
 @balance = global i64 0
 @alone_until = global i64 0
 @alone_for = global i64 0
 @key = global i32 0
+@wanted = global i32 0
 
 DECLARED
 declare i64 @syscall(i64, ...)
@@ -69,6 +72,15 @@ declare ptr @pthread_getspecific(i32)
 
 define void @prepare() {
   %done = call i32 @pthread_key_create(ptr @key, ptr null)
+  %also = call i32 @pthread_key_create(ptr @wanted, ptr null)
+  ret void
+}
+
+; How many threads the passes of this caller use; each caller has a number of its own.
+define void @want(i64 %count) {
+  %number = load i32, ptr @wanted
+  %mark = inttoptr i64 %count to ptr
+  %set = call i32 @pthread_setspecific(i32 %number, ptr %mark)
   ret void
 }
 
@@ -93,7 +105,12 @@ define i64 @tumble_member() {
 ; The caller's side: open the gate, work, close it, wait for those inside.
 define void @tumble_pool_run(ptr %task, ptr %data, i64 %blocks) {
 entry:
-  %use = load i64, ptr @threads
+  %number_of_wanted = load i32, ptr @wanted
+  %mark = call ptr @pthread_getspecific(i32 %number_of_wanted)
+  %wanted = ptrtoint ptr %mark to i64
+  %unsaid = icmp eq i64 %wanted, 0
+  %most = load i64, ptr @most
+  %use = select i1 %unsaid, i64 %most, i64 %wanted
   %single = icmp sle i64 %use, 1
   %one = icmp sle i64 %blocks, 1
   %small = or i1 %single, %one
@@ -116,6 +133,7 @@ try:
 open:
   store ptr %task, ptr @task
   store ptr %data, ptr @data
+  store atomic i64 %use, ptr @use monotonic, align 8
   %before = load atomic i64, ptr @gate monotonic, align 8
   %number = lshr i64 %before, 32
   %next = add i64 %number, 1
@@ -229,7 +247,7 @@ spin:
 check:
   %bit = and i64 %state, 2147483648
   %is_open = icmp ne i64 %bit, 0
-  %use = load i64, ptr @threads
+  %use = load atomic i64, ptr @use monotonic, align 8
   %room = icmp slt i64 %index, %use
   %may = and i1 %is_open, %room
   br i1 %may, label %enter, label %missed
@@ -278,8 +296,18 @@ leave:
   ret void
 }
 
+; Let the threads go. A pass that another caller has open is waited for; none is opened any more: @busy stays.
 define void @stop(i64 %serving) {
 entry:
+  br label %ask
+ask:
+  %lock = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic
+  %got = extractvalue { i32, i1 } %lock, 1
+  br i1 %got, label %begin, label %wait
+wait:
+  %gave = call i32 @sched_yield()
+  br label %ask
+begin:
   store atomic i32 1, ptr @stopped seq_cst, align 4
   %before = load atomic i64, ptr @gate monotonic, align 8
   %number = lshr i64 %before, 32
@@ -288,7 +316,7 @@ entry:
   store atomic i64 %high, ptr @gate seq_cst, align 8
   br label %each
 each:
-  %thread = phi i64 [ 1, %entry ], [ %following, %wake ]
+  %thread = phi i64 [ 1, %begin ], [ %following, %wake ]
   %more = icmp sle i64 %thread, %serving
   br i1 %more, label %wake, label %done
 wake:
@@ -310,6 +338,8 @@ class _Pool:
     def __init__(self) -> None:
         self.serving = 0
         """Threads beside the caller's"""
+        self.ended = False
+        self._lock = threading.Lock()
         self.engine: llvm.ExecutionEngine | None = None
 
     def load(self) -> None:
@@ -339,7 +369,7 @@ class _Pool:
             llvm.add_symbol(name, self.engine.get_function_address(name))
         self._serve = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("serve"))
         self._stop = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("stop"))
-        self._threads = self.place("threads", ctypes.c_int64)
+        self.want = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.engine.get_function_address("want"))
         ctypes.CFUNCTYPE(None)(self.engine.get_function_address("prepare"))()
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self.stop)
@@ -349,28 +379,41 @@ class _Pool:
         return kind.from_address(self.engine.get_global_value_address(name))
 
     def use(self, count: int) -> None:
-        """So many threads for the passes that follow, the caller's among them; starts those that are missing."""
-        while self.serving < count - 1:
-            self.serving += 1
-            threading.Thread(target=self._serve, args=(self.serving,), daemon=True, name="tumble pool").start()
-        self._threads.value = count
+        """Start the threads that are missing for so many, the caller's among them."""
+        with self._lock:  # two threads with one number would share their scratch
+            if self.ended:
+                return
+            while self.serving < count - 1:
+                index = self.serving = self.serving + 1
+                thread = threading.Thread(target=self._serve, args=(index,), daemon=True, name="tumble pool")
+                try:
+                    thread.start()
+                except RuntimeError as cause:
+                    self.serving = index - 1
+                    remedy = "Ask for fewer threads, or allow this user more (ulimit -u)."
+                    raise OptionsError(
+                        message("threads", "must be as many as the system gives", f"{count}, it gave {index}", remedy)
+                    ) from cause
 
     def stop(self) -> None:
-        """Let the threads end, before the interpreter takes away what they stand on."""
-        self._threads.value = 1
-        if self.serving:
-            self._stop(self.serving)
+        """Let the threads end, before the interpreter takes away what they stand on; passes that follow are done by
+        their callers alone."""
+        with self._lock:
+            self.ended = True
+            if self.serving:
+                self._stop(self.serving)
 
     def _forked(self) -> None:
         """A forked child has the caller's thread alone."""
         for name, kind in (("gate", ctypes.c_int64), ("busy", ctypes.c_int32), ("asleep", ctypes.c_int32 * 65536)):
             ctypes.memset(self.engine.get_global_value_address(name), 0, ctypes.sizeof(kind))
-        self.serving, self._threads.value = 0, 1
+        self._lock = threading.Lock()  # the other's may be held by a thread that is not here
+        self.serving = 0
 
 
 _pool = _Pool()
-_wanted: int | None = None
-"""Threads to use; None: all that there may be"""
+_caller = threading.local()
+"""How many threads this Python thread uses; unset: all that there may be"""
 if AVAILABLE:
     _pool.load()
 
@@ -388,6 +431,7 @@ def most_threads() -> int:
     return int(text)
 
 
+@functools.cache
 def _granted() -> int:
     """Processors that the group of processes (a container, a job of a cluster) may keep busy."""
     with suppress(OSError, ValueError):
@@ -399,28 +443,30 @@ def _granted() -> int:
 def start() -> None:
     """Start the threads: kernels are about to be loaded, which name their functions."""
     if AVAILABLE:
+        _pool.place("most", ctypes.c_int64).value = most_threads()
         _pool.use(threads())
     else:
         numba.get_num_threads()
 
 
 def threads() -> int:
-    """Threads that share the blocks of a pass."""
+    """Threads that share the blocks of this caller's passes."""
     if not AVAILABLE:
         return numba.get_num_threads()
-    return most_threads() if _wanted is None else _wanted
+    return getattr(_caller, "threads", None) or most_threads()
 
 
 def set_threads(count: int) -> int:
-    """Use this many threads for the passes that follow; returns the number before."""
-    global _wanted
+    """Use this many threads for the passes of this caller that follow; returns the number before."""
     before = threads()
     if not AVAILABLE:
         if count != before:
             numba.set_num_threads(count)
-    elif count != before or _pool.serving < count - 1:
-        _wanted = count
+        return before
+    if _pool.serving < count - 1:
         _pool.use(count)
+    _caller.threads = count
+    _pool.want(count)
     return before
 
 

@@ -111,7 +111,7 @@ class Rows:
         self._set_turns, self._take_turns = run(formulas.turning_friction), run(formulas.taken_turns)
         self._recall_numbers = run(formulas.recalled_numbers)
         self._hold_immovable = run(formulas.immovable_bias)
-        self._scratch: dict[str, np.ndarray] = {}
+        self._scratch: dict[tuple, tuple] = {}
         self._operator: ContactOperator | None = None
         self._allocate(0)
 
@@ -367,7 +367,8 @@ class Rows:
         own = [self._frame, self._arms, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
         own += [self._friction, self._compliance, self._entry_torque, self.before, *self._remembered.values()]
         scaled = self._operator._scaled_frame if self._operator else None
-        return sum(a.nbytes for a in [*own, *self._scratch.values()] + ([scaled] if scaled is not None else []))
+        own += [array for _, group in self._scratch.values() for array in group]
+        return sum(a.nbytes for a in own + ([scaled] if scaled is not None else []))
 
 
 def without_joints(contacts: ContactArrays) -> ArticulatedArrays:

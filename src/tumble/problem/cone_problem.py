@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,8 @@ from ..kernels.jit import interpreted
 from .operators import DelassusOperator, MatrixOperator
 
 __all__ = ["BlockGroup", "ConeProblem"]
+
+Group = TypeVar("Group", bound=tuple)
 
 LIVELY = 30.0
 """The errors of contacts are compared with g h and with so many times the mean speed of neighbours: where a pile moves,
@@ -59,8 +61,8 @@ class ConeProblem:
     bias: np.ndarray
     operator: DelassusOperator
     h: float = 1.0
-    scratch: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
-    """Buffers that survive from one step to the next; see `buffer`."""
+    scratch: dict[tuple, tuple] = field(default_factory=dict, repr=False)
+    """Arrays that survive from one step to the next; see `scratch_of`."""
     speed: float = 0.0
     """g h, what a step gives a body that nothing holds [m/s]. 0: unknown."""
     motion: float = 0.0
@@ -143,16 +145,28 @@ class ConeProblem:
         group = BlockGroup(BlockKind.CONE, dim, operator.count, mu)
         return cls(group, component_first(r, dim), operator)
 
-    def buffer(self, name: str, *shape: int, dtype: type = np.float64) -> np.ndarray:
-        """A named buffer of at least this shape, kept between steps; its content is whatever was left there."""
-        found = self.scratch.get(name)
-        if found is None or found.shape != shape:
-            found = self.scratch[name] = np.zeros(shape, dtype)
-        return found
+    def scratch_of(self, group: type[Group], *which: Any, dtype: type = np.float64, **shapes: tuple[int, ...]) -> Group:
+        """The arrays of a pass, a NamedTuple that nobody else uses, kept between steps; they hold what it left in them.
 
-    def vector(self, name: str) -> np.ndarray:
-        """A named buffer of the shape of the bias."""
-        return self.buffer(name, *self.bias.shape)
+        which: tells several of one group apart."""
+        found = self.scratch.get((group, *which))
+        if found is None or found[0] != shapes:
+            made = group(*(np.zeros(shapes[name], dtype) for name in group._fields))
+            found = self.scratch[group, *which] = shapes, made
+        return found[1]
+
+    def vectors_of(self, group: type[Group]) -> Group:
+        """Such arrays, each of the shape of the bias."""
+        return self.scratch_of(group, **dict.fromkeys(group._fields, self.bias.shape))
+
+    @property
+    def guess(self) -> np.ndarray:
+        """Impulses of the shape of the bias that a solver may start from, and overwrites."""
+        return self.vectors_of(_Guess).impulse
+
+
+class _Guess(NamedTuple):
+    impulse: np.ndarray
 
 
 def bounded_rows(friction: np.ndarray) -> np.ndarray:

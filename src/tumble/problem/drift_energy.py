@@ -4,7 +4,7 @@ SHAKE and RATTLE are symplectic: their energy swings by O(h^2) and comes back, a
 motion of the mechanism. A light body on a long lever has moments in which it is not, whatever h omega is before and
 after, and each leaves its energy changed for good. Ideal joints do no work, so what a drift has changed of the kinetic
 energy (velocities along the joints before and after) is given back by scaling the inner motion: all but the motions
-that the cluster makes as one rigid body and its joints to the ground never resist, whose momenta are right already.
+that the mechanism makes as one rigid body and its joints to the ground never resist, whose momenta are right already.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.joint_arrays import ClusterArrays, EnergyArrays, PosedArrays
+from ..backends.joint_arrays import EnergyArrays, MechanismArrays, PosedArrays
 from ..enums import BodyKind, JointKind
 from ..scene import rotation
 from ..scene.model import Model
@@ -45,9 +45,9 @@ LEFT = 0.01
 
 
 class DriftEnergy:
-    """Of the clusters of jointed bodies: start (clusters + 1,) into body; kept (clusters,): those whose joints are
-    ideal; motions: of each cluster the common ones (t, 6), see `common_motions`; partners: bodies of prescribed motion
-    that each is joined to."""
+    """Of the mechanisms: start (mechanisms + 1,) into body; kept (mechanisms,): those whose joints are
+    ideal; motions: of each the common ones (t, 6), see `common_motions`; partners: bodies of prescribed motion that
+    each is joined to."""
 
     def __init__(
         self,
@@ -67,13 +67,15 @@ class DriftEnergy:
         self._twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
         self._mass = np.array([model.body_mass[body[first:end]].sum() for first, end in pairwise(start)])
         self._fall = 0.5 * float(model.gravity @ model.gravity) * self._mass
-        """(clusters,) energy of a fall from rest over the square of its time"""
+        """(mechanisms,) energy of a fall from rest over the square of its time"""
         self._inner, self._common = np.zeros((len(body), 6)), np.zeros((6, len(body), 6))
 
     def of(self, orientation: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        """(clusters,) kinetic energies with velocities (n, 6) in world axes [J]."""
+        """(mechanisms,) kinetic energies with velocities (n, 6) in world axes [J]."""
         m, out = self._model, np.zeros(len(self._start) - 1)
-        self._backend.cluster_energies(self._start, self._body, m.body_mass, m.body_inertia, orientation, velocity, out)
+        self._backend.mechanism_energies(
+            self._start, self._body, m.body_mass, m.body_inertia, orientation, velocity, out
+        )
         return out
 
     def keep(
@@ -87,27 +89,27 @@ class DriftEnergy:
         h: float,
         least: float,
     ) -> tuple[np.ndarray, bool]:
-        """Change velocities (n, 6), which obey the joints and will still, to the energies wanted (clusters,) [J].
+        """Change velocities (n, 6), which obey the joints and will still, to the energies wanted (mechanisms,) [J].
 
-        owed (clusters,) [J]: what could not be given back before. Clusters whose freedoms (clusters,) are all common
-        motions move as a rigid body: they have no inner motion, and the drift, symplectic, keeps their energy to what
-        swings with it. Returns what is owed now, and whether the step h was too long for the motion. Rest is what
+        owed (mechanisms,) [J]: what could not be given back before. Mechanisms whose freedoms (mechanisms,) are all
+        common motions move as a rigid body: they have no inner motion, and the drift, symplectic, keeps their energy to
+        what swings with it. Returns what is owed now, and whether the step h was too long for the motion. Rest is what
         gravity gives in a step, and travels of `least` [m].
         """
         m, before, old, owed = self._model, self.of(orientation, velocity), owed, owed.copy()
         ideal = self._kept & ~self._moved(position, orientation)
         kept = ideal & (freedoms > np.diff(self._twist_start))
         rest = self._fall * h * h + 0.5 * self._mass * (least / h) ** 2
-        clusters = ClusterArrays(self._start, self._body, self._twist_start, self._twist)
+        mechanisms = MechanismArrays(self._start, self._body, self._twist_start, self._twist)
         bodies = PosedArrays(m.body_mass, m.body_inertia, position, orientation)
         energies = EnergyArrays(kept, wanted, rest, owed)
-        self._backend.keep_energy(clusters, bodies, energies, velocity, self._inner, self._common)
+        self._backend.keep_energy(mechanisms, bodies, energies, velocity, self._inner, self._common)
         strained = np.abs(before - wanted) > STRAIN * (wanted + rest)
         strained |= np.abs(owed) > np.abs(old) + LEFT * (wanted + rest)
         return owed, bool(np.any(ideal & strained))
 
     def _moved(self, position: np.ndarray, orientation: np.ndarray) -> np.ndarray:
-        """(clusters,) whether a partner of prescribed motion is not where it began: else it is as good as static."""
+        """(mechanisms,) whether a partner of prescribed motion is not where it began: else it is as good as static."""
         b, start, out = self._partner, self._model.initial, np.zeros(len(self._kept), bool)
         away = np.abs(position[b] - start.position[b]).max(axis=1, initial=0.0) > STILL * self._model.body_size[b]
         turned = np.abs(orientation[b] - start.orientation[b]).max(axis=1, initial=0.0) > STILL
@@ -125,7 +127,7 @@ def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -
 
 
 def locked_twists(locked: np.ndarray) -> np.ndarray:
-    """Rows (k, 6) that vanish for the twists of a cluster some of whose bodies are locked (6,): a place that must not
+    """Rows (k, 6) that vanish for the twists of a mechanism some of whose bodies are locked (6,): a place that must not
     move along an axis, wherever it is in the plane across, forbids turns about axes in that plane too."""
     forbidden = locked.copy()
     for k in np.flatnonzero(locked[:3]):
@@ -161,11 +163,11 @@ def common_motions(resisted: np.ndarray) -> np.ndarray:
 def drift_energy(model: Model, backend: ModuleType, rows: RowSet, start: np.ndarray, body: np.ndarray) -> DriftEnergy:
     """Kept where nothing is driven: by motors, or joints to bodies of prescribed motion that have moved.
 
-    start (clusters + 1,) into body: of the clusters.
+    start (mechanisms + 1,) into body: of the mechanisms.
     """
     driven = rows.speed | (rows.rigid & (rows.motor >= 0))
     kept, motions, partners = [], [], []
-    for c, (first, end) in enumerate(pairwise(rows.pattern.cluster)):
+    for c, (first, end) in enumerate(pairwise(rows.pattern.mechanism)):
         own, sides = body[start[c] : start[c + 1]], np.unique(rows.body[first:end])
         sides = sides[sides >= 0]
         kept.append(not driven[first:end].any())
@@ -176,14 +178,14 @@ def drift_energy(model: Model, backend: ModuleType, rows: RowSet, start: np.ndar
 
 
 def _resisted(model: Model, rows: RowSet, some: np.ndarray) -> np.ndarray:
-    """Rows (k, 6) that vanish for twists of a whole cluster which its joints (some of the rows) to unmoved bodies never
+    """Rows (k, 6) that vanish for twists of a whole mechanism that its joints (some rows) to unmoved bodies never
     resist."""
     j, start, out = model.joints, model.initial, [np.zeros((0, 6))]
     for element in np.unique(j.row_element[rows.rows[some]]):
         e = j.elements[element]
         for side in range(2):
             body = j.frame_body[e.frame, side]
-            if rows.pattern.cluster_of[body] < 0:
+            if rows.pattern.mechanism_of[body] < 0:
                 k, q = 2 * e.frame + side, start.orientation[body]
                 place = start.position[body] + rotation.rotate(q, j.frame_position[k])
                 axes = rotation.matrix(rotation.multiply(q, j.frame_orientation[k]))

@@ -25,8 +25,8 @@ class Pattern:
 
     order: np.ndarray
     """(n,) place -> number in the list of equality rows"""
-    cluster: np.ndarray
-    """(clusters + 1,) first row of each cluster"""
+    mechanism: np.ndarray
+    """(mechanisms + 1,) first row of each mechanism"""
     start: np.ndarray
     """(n + 1,) entries of row k up to the diagonal"""
     column: np.ndarray
@@ -38,26 +38,26 @@ class Pattern:
     """(n,) elimination tree"""
     l_start: np.ndarray
     """(n + 1,) columns of L"""
-    cluster_of: np.ndarray
-    """(bodies,) cluster of each body, -1 without joints"""
+    mechanism_of: np.ndarray
+    """(bodies,) mechanism of each body, -1 without joints"""
 
     @classmethod
     def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> Pattern:
         """body (n, 4), element (n,) of the equality rows; movable (bodies,)."""
-        cluster_of, groups = _clusters(body, element, movable)
+        mechanism_of, groups = _mechanisms(body, element, movable)
         order: list[int] = []
-        cluster = [0]
+        mechanism = [0]
         for group in groups:
             order += _minimum_degree(group, body, element, movable)
-            cluster.append(len(order))
+            mechanism.append(len(order))
         place = np.array(order, np.int64)
         entries = _entries(body[place], movable)
         start, column, pair_start, pair = _compressed(entries, len(place))
         parent, l_start = _elimination_tree(start, column)
-        return cls(place, np.array(cluster, np.int64), start, column, pair_start, pair, parent, l_start, cluster_of)
+        return cls(place, np.array(mechanism, np.int64), start, column, pair_start, pair, parent, l_start, mechanism_of)
 
 
-def _clusters(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
+def _mechanisms(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
     """Connected sets of movable bodies, and the rows of each. Rows without a movable body stand alone."""
     root = np.arange(len(movable))
 
@@ -76,15 +76,15 @@ def _clusters(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tup
     for r, bodies in enumerate(own):
         groups.setdefault(find(bodies[0]) if bodies else -1 - int(element[r]), []).append(r)
     number = {key: k for k, key in enumerate(groups)}
-    cluster_of = np.full(len(movable), -1, np.int64)
+    mechanism_of = np.full(len(movable), -1, np.int64)
     for bodies in own:
         for b in bodies:
-            cluster_of[b] = number[find(b)]
-    return cluster_of, list(groups.values())
+            mechanism_of[b] = number[find(b)]
+    return mechanism_of, list(groups.values())
 
 
 def _minimum_degree(rows: list[int], body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> list[int]:
-    """Rows of a cluster, element by element, always the element with the fewest neighbours left."""
+    """Rows of a mechanism, element by element, always the element with the fewest neighbours left."""
     members: dict[int, list[int]] = {}
     at_body: dict[int, set[int]] = {}
     for r in rows:

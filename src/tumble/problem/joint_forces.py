@@ -55,12 +55,12 @@ def recovered(joints: Joints, before: np.ndarray, after: np.ndarray) -> float:
 
 
 def ideal_work(joints: Joints, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(clusters,) work of the rigid rows that nothing drives in the kick, with velocities (n, 6) [J]."""
+    """(mechanisms,) work of the rigid rows that nothing drives in the kick, with velocities (n, 6) [J]."""
     speed = joints.system.speeds(0.5 * (before + after))
     work = np.where(
         joints.exact.rigid & (joints.model.row_motor[joints.equality] < 0), joints.impulse[joints.equality] * speed, 0
     )
-    return np.array([work[first:end].sum() for first, end in pairwise(joints.exact.pattern.cluster)])
+    return np.array([work[first:end].sum() for first, end in pairwise(joints.exact.pattern.mechanism)])
 
 
 def wrenches(joints: Joints, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

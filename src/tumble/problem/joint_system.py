@@ -25,8 +25,8 @@ class RowSet:
         self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable)
         self.rows = rows[self.pattern.order]
         """Numbers of the rows"""
-        self.cluster = np.repeat(np.arange(len(self.pattern.cluster) - 1), np.diff(self.pattern.cluster))
-        """(rows,) cluster of each"""
+        self.mechanism = np.repeat(np.arange(len(self.pattern.mechanism) - 1), np.diff(self.pattern.mechanism))
+        """(rows,) mechanism of each"""
         self.body = np.ascontiguousarray(bodies[self.rows])
         self.coord = np.ascontiguousarray(j.row_coord[self.rows])
         self.weight = np.ascontiguousarray(j.row_weight[self.rows])
@@ -35,7 +35,7 @@ class RowSet:
         self.motor = j.row_motor[self.rows]
         self.closing = ClosingWork(
             *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6)),
-            np.zeros((len(self.pattern.cluster) - 1, 6, 7)),
+            np.zeros((len(self.pattern.mechanism) - 1, 6, 7)),
         )  # fmt: skip
         self.kick = JointSystem(model, backend, self.pattern, self.rows, self.body)
         self._end: JointSystem | None = None
@@ -47,10 +47,10 @@ class RowSet:
             self._end = JointSystem(self._model, self._backend, self.pattern, self.rows, self.body)
         return self._end
 
-    def in_clusters(self, some: np.ndarray) -> np.ndarray:
-        """(clusters,) how many of `some` rows (rows,) each cluster has."""
+    def in_mechanisms(self, some: np.ndarray) -> np.ndarray:
+        """(mechanisms,) how many of `some` rows (rows,) each mechanism has."""
         total = np.concatenate([[0], np.cumsum(some)])
-        return np.diff(total[self.pattern.cluster])
+        return np.diff(total[self.pattern.mechanism])
 
 
 class JointSystem:
@@ -69,9 +69,9 @@ class JointSystem:
         self.inverse_pivot = np.zeros(n)
         used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
         self._scratch = FactorWork(used, np.zeros(n), mark, path)
-        self._dropped = np.zeros(max(1, len(pattern.cluster) - 1), np.int64)
+        self._dropped = np.zeros(max(1, len(pattern.mechanism) - 1), np.int64)
         p = pattern
-        self._rows = PatternArrays(p.cluster, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start)
+        self._rows = PatternArrays(p.mechanism, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start)
         self._factor = FactorArrays(self.l_row, self.l_value, self.inverse_pivot, self._dropped)
         dynamic = model.body_kind == BodyKind.DYNAMIC
         light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
@@ -108,8 +108,8 @@ class JointSystem:
 
     @property
     def dropped_in(self) -> np.ndarray:
-        """(clusters,) rows that depend on others."""
-        return self._dropped[: len(self._pattern.cluster) - 1]
+        """(mechanisms,) rows that depend on others."""
+        return self._dropped[: len(self._pattern.mechanism) - 1]
 
     def speeds(self, velocity: np.ndarray) -> np.ndarray:
         """G^T v (rows,) of velocities (n, 6)."""
@@ -120,7 +120,7 @@ class JointSystem:
     def solve(self, y: np.ndarray) -> None:
         """y = S^+ y."""
         p = self._pattern
-        self._backend.solve_joints(p.cluster, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
+        self._backend.solve_joints(p.mechanism, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
 
     def stopping(self, velocity: np.ndarray) -> np.ndarray:
         """Impulses (rows,) after which velocities (n, 6) have no speed across the rows without compliance."""
@@ -131,7 +131,7 @@ class JointSystem:
     def forward(self, y: np.ndarray) -> None:
         """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""
         p = self._pattern
-        self._backend.forward_joints(p.cluster, p.l_start, self.l_row, self.l_value, y)
+        self._backend.forward_joints(p.mechanism, p.l_start, self.l_row, self.l_value, y)
 
     def push(self, y: np.ndarray, velocity: np.ndarray) -> None:
         """v += M^-1 G y."""

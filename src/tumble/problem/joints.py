@@ -75,19 +75,19 @@ class Joints:
         self.rigid = self.exact.rigid
         self._trial_position = model.initial.position.copy()
         self._trial_orientation = model.initial.orientation.copy()
-        cluster_bodies = [np.flatnonzero(p.cluster_of == k) for k in range(len(p.cluster) - 1)]
-        self._cluster_body = np.concatenate([*cluster_bodies, np.zeros(0, np.int64)]).astype(np.int64)
-        self._cluster_body_start = np.cumsum([0] + [len(b) for b in cluster_bodies]).astype(np.int64)
+        mechanism_bodies = [np.flatnonzero(p.mechanism_of == k) for k in range(len(p.mechanism) - 1)]
+        self._mechanism_body = np.concatenate([*mechanism_bodies, np.zeros(0, np.int64)]).astype(np.int64)
+        self._mechanism_body_start = np.cumsum([0] + [len(b) for b in mechanism_bodies]).astype(np.int64)
         touched = np.unique(j.frame_body).astype(np.int64)
-        self._unmoved = touched[p.cluster_of[touched] < 0]
+        self._unmoved = touched[p.mechanism_of[touched] < 0]
         self._frames = FrameArrays(
             j.frame_body, j.frame_position, j.frame_orientation, j.coord_kind, j.coord_frame, j.coord_axis
         )
-        clusters = len(p.cluster) - 1
-        self._found = np.zeros((clusters, 4))
+        mechanisms = len(p.mechanism) - 1
+        self._found = np.zeros((mechanisms, 4))
         self.targets = Targets(j)
         sizes = model.body_size[touched]
-        moved = p.cluster_of[j.frame_body.ravel()] >= 0  # the ground is not as large as it is far
+        moved = p.mechanism_of[j.frame_body.ravel()] >= 0  # the ground is not as large as it is far
         size = max(np.abs(j.frame_position[moved]).max(initial=0.0), sizes[np.isfinite(sizes)].max(initial=0.0))
         self.size = float(size) if size > 0.0 else 1.0
         """Size of the largest jointed body [m], the scale of what counts as closed"""
@@ -111,11 +111,11 @@ class Joints:
         self.bodies = touched
         """Bodies that joints touch"""
         self._inverse_inertia = np.zeros((model.body_count, 6))
-        self._owed, self.strained = np.zeros(clusters), False
+        self._owed, self.strained = np.zeros(mechanisms), False
         """Whether the last step was too long for the motion of ideal joints, see `DriftEnergy.keep`"""
-        self.energy = drift_energy(model, backend, self.exact, self._cluster_body_start, self._cluster_body)
-        free = np.concatenate([[0], np.cumsum((~model.body_locked[self._cluster_body]).sum(axis=1))])
-        self._freedoms = np.diff(free[self._cluster_body_start])
+        self.energy = drift_energy(model, backend, self.exact, self._mechanism_body_start, self._mechanism_body)
+        free = np.concatenate([[0], np.cumsum((~model.body_locked[self._mechanism_body]).sum(axis=1))])
+        self._freedoms = np.diff(free[self._mechanism_body_start])
         held = np.isin(j.row_element, j.row_element[j.row_role == RowRole.RIGID])
         self._stop_rows = np.flatnonzero(held & ((j.row_role == RowRole.LOWER) | (j.row_role == RowRole.UPPER)))
         """Limits of joints that hold something rigidly besides"""
@@ -125,9 +125,9 @@ class Joints:
         """Limits that are stood on throughout the step"""
 
     @property
-    def cluster_count(self) -> int:
+    def mechanism_count(self) -> int:
         """Sets of bodies that are joined to each other."""
-        return len(self._pattern.cluster) - 1
+        return len(self._pattern.mechanism) - 1
 
     # ------------------------------------------------------------------ the present step
 
@@ -235,14 +235,14 @@ class Joints:
         """Everything the operator needs."""
         p = self._pattern
         return ArticulatedArrays(
-            contacts, p.cluster, self._body, self.system.jacobian, self.system.weighted, p.l_start, self.system.l_row,
+            contacts, p.mechanism, self._body, self.system.jacobian, self.system.weighted, p.l_start, self.system.l_row,
             self.system.l_value, self.system.inverse_pivot, self._reaction, *self.bounded.arrays,
         )  # fmt: skip
 
     def diagonal(self, arrays: ArticulatedArrays, out: np.ndarray) -> None:
         """Diagonal blocks with the joints; `out` has those of the contacts alone."""
         self.backend.articulated_diagonal(
-            arrays, self._pattern.cluster_of, self._cluster_body_start, self._cluster_body, out
+            arrays, self._pattern.mechanism_of, self._mechanism_body_start, self._mechanism_body, out
         )
         n = arrays.contacts.count
         stuck = out[0, n : n + len(self.bounded.active)] <= 0.0
@@ -303,7 +303,7 @@ class Joints:
         for body, (position, orientation) in poses.items():
             self._trial_position[body], self._trial_orientation[body] = position, orientation
         arrays = EqualityArrays(
-            p.cluster, self._cluster_body_start, self._cluster_body, rows.body, s.weighted, p.l_start, s.l_row,
+            p.mechanism, self._mechanism_body_start, self._mechanism_body, rows.body, s.weighted, p.l_start, s.l_row,
             s.l_value, s.inverse_pivot, rows.coord, rows.weight, wanted[rows.rows], closed,
         )  # fmt: skip
         rule = ClosingRule(rest, PROJECTED * self.size, rounds)
@@ -336,7 +336,7 @@ class Joints:
             dependent = s.kick.dropped_in > self.system.dropped_in
             if not dependent.any():
                 return s
-            self._pressed = np.setdiff1d(self._pressed, s.rows[dependent[s.cluster]])
+            self._pressed = np.setdiff1d(self._pressed, s.rows[dependent[s.mechanism]])
         return self.exact
 
     def open(self, state: State) -> bool:
@@ -376,8 +376,8 @@ class Joints:
         return self.exact.closing.g.copy()
 
     def hold(self, state: State, velocity: np.ndarray, h: float, wanted: np.ndarray) -> tuple[float, float]:
-        """Change velocities (n, 6) at the end of a step so that rigid rows and driven speeds hold, and clusters whose
-        joints are ideal have the kinetic energies wanted (clusters,); returns the work of all rows, and of motors [J].
+        """Change velocities (n, 6) at the end of a step so that rigid rows and driven speeds hold, and mechanisms whose
+        joints are ideal have the energies wanted (mechanisms,); returns the work of all rows, and of motors [J].
 
         The time and coordinates of the state must still be those of the step's start.
         """
@@ -414,7 +414,7 @@ class Joints:
             self.end_impulse[self.equality] += self._left
         self._owed, self.strained = state.energy_owed, False
         if self.drift <= CLOSED * self.size and not self.fighting:
-            stiff = rows.in_clusters(rows.rigid | np.isin(rows.rows, self._pressed))
+            stiff = rows.in_mechanisms(rows.rigid | np.isin(rows.rows, self._pressed))
             self._owed, self.strained = self.energy.keep(
                 state.position,
                 state.orientation,

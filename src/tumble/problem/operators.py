@@ -42,7 +42,8 @@ class ContactOperator:
     dim = 3
 
     def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
-        self.arrays, self.backend = arrays, backend
+        self.arrays = self.contacts = arrays
+        self.backend = backend
         self._scaled_frame: np.ndarray | None = None
 
     @property
@@ -136,6 +137,7 @@ class ArticulatedOperator:
 
     def __init__(self, arrays: ArticulatedArrays, backend: ModuleType, diagonal: np.ndarray) -> None:
         self.arrays, self.backend, self._diagonal = arrays, backend, diagonal
+        self.contacts: ContactArrays = arrays.contacts
         self._contacts = ContactOperator(arrays.contacts, backend)
 
     @property
@@ -157,7 +159,7 @@ class ArticulatedOperator:
         self.backend.articulated_rows(self.arrays, velocity, out)
 
     def diagonal_blocks(self, out: np.ndarray) -> None:
-        """See `DelassusOperator`. Exact for bounded rows and on clusters of up to 300 joint rows, else without the
+        """See `DelassusOperator`. Exact for bounded rows and on mechanisms of up to 300 joint rows, else without the
         joints (an upper bound)."""
         out[:] = self._diagonal
 
@@ -180,7 +182,7 @@ class ArticulatedOperator:
         return ArticulatedOperator(arrays, self.backend, self._diagonal)
 
     def to_sparse(self) -> sp.csr_matrix:
-        """See `DelassusOperator`. A cluster's part is dense."""
+        """See `DelassusOperator`. A mechanism's part is dense."""
         return self.eliminated(self._contacts.jacobian(), self._contacts.compliance())
 
     def eliminated(self, jacobian: sp.csr_matrix, compliance: np.ndarray) -> sp.csr_matrix:
@@ -205,7 +207,7 @@ class ArticulatedOperator:
             block = np.ascontiguousarray(coupling[:, first : first + 256].toarray().T)
             for column in block:
                 if column.any():
-                    self.backend.solve_joints(a.cluster, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
+                    self.backend.solve_joints(a.mechanism, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
             answers.append(sp.csr_matrix(block))
         return sp.vstack(answers).T.tocsc() if answers else coupling
 
@@ -217,6 +219,7 @@ class RollingOperator:
 
     def __init__(self, arrays: RollingArrays, backend: ModuleType, articulated: ArticulatedOperator) -> None:
         self.arrays, self.backend, self._articulated = arrays, backend, articulated
+        self.contacts: ContactArrays = articulated.contacts
 
     @property
     def count(self) -> int:
@@ -270,12 +273,6 @@ class RollingOperator:
         order = (np.arange(n)[:, None] * 3 + np.arange(3))[:, [0, 1, 2, 0, 1, 2]] + 3 * n * (np.arange(6) >= 3)
         compliance = np.concatenate([contacts.compliance(), np.zeros((n, 3))], axis=1)
         return self._articulated.eliminated(both[order.ravel()], compliance)
-
-
-def contact_arrays(operator: ContactOperator | ArticulatedOperator | RollingOperator) -> ContactArrays:
-    """Frames, arms and compliance of the contacts of a step's operator."""
-    arrays = getattr(operator.arrays, "joints", operator.arrays)
-    return getattr(arrays, "contacts", arrays)
 
 
 def sparse_rows(body: np.ndarray, jacobian: np.ndarray, bodies: int) -> sp.csr_matrix:

@@ -88,7 +88,7 @@ class State(Shown):
     target: np.ndarray = field(default_factory=lambda: np.zeros(0))
     """(m,) targets of motors set during the run, NaN where the model's counts"""
     energy_owed: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    """(clusters,) kinetic energy that the drift of jointed bodies took and has not given back yet [J]"""
+    """(mechanisms,) kinetic energy that the drift of jointed bodies took and has not given back yet [J]"""
     presence: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int8))
     """(n,) int8, `Presence`; empty in scenes without emitters and sinks, where all are present"""
     flow: np.ndarray = field(default_factory=lambda: np.zeros(0))

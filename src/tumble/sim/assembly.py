@@ -49,7 +49,7 @@ def assemble(model: Model, joints: Joints, state: State, h: float) -> Assembly:
     before_position, before_orientation = state.position.copy(), state.orientation.copy()
     state.coordinate = joints.coordinates(state, joints.jacobian)
     state.row_impulse = np.zeros(joints.count)
-    state.energy_owed = np.zeros(joints.cluster_count)
+    state.energy_owed = np.zeros(joints.mechanism_count)
     if len(state.target) != len(model.joints.motors):
         state.target = np.full(len(model.joints.motors), np.nan)
     worst, g = np.inf, np.zeros(0)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import contact_arrays
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -80,7 +79,7 @@ class Bookkeeper:
             return Books(0.0, 0.0, 0.0, 0.0), self._after
         work.set_velocity(change)
         problem.operator.relative(work.velocity, self._after)
-        arrays = contact_arrays(problem.operator)
+        arrays = problem.operator.contacts
         normal, friction, recovery = work.backend.contact_work(
             contacts.count, impulse, self._after, work.rows.before, contacts.gap, arrays.compliance, h
         )

@@ -15,7 +15,7 @@ from ..observe.checkpoint import write_checkpoint
 from ..problem.cone_problem import contact_first
 from ..problem.fclib import GlobalForm
 from ..problem.fclib_write import fill, write_problem
-from ..problem.operators import ContactOperator, contact_arrays, sparse_rows
+from ..problem.operators import ContactOperator, sparse_rows
 from ..scene.model import Model
 from .stepper import StepResult
 
@@ -70,8 +70,8 @@ def can_be_dumped(model: Model) -> bool:
 def small_enough(result: StepResult) -> bool:
     """Whether a problem may be kept unasked."""
     if result.problem.is_rolling:
-        mu = result.problem.friction[:, : result.problem.count]
-        return mu.shape[1] <= AUTOMATIC_BLOCKS and not (np.any(mu[0] < 0.0) or np.any(mu[1]))
+        p = result.problem
+        return p.count <= AUTOMATIC_BLOCKS and not (np.any(p.bounded) or np.any(p.friction[1, : p.count]))
     jointed = result.problem.count > result.contacts.count or not _is_plain(result)
     return result.problem.count <= (AUTOMATIC_BLOCKS if jointed else AUTOMATIC_CONTACTS)
 
@@ -83,8 +83,8 @@ def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     title, description = f"step {report.step}", f"of a tumble simulation, {report.law} law"
     if problem.is_rolling:
         return {"title": title, "description": f"{title} to t = {report.time:g} s {description}"}
-    basis, mass = _degrees_of_freedom(contact_arrays(problem.operator))
-    contacts = ContactOperator(contact_arrays(problem.operator), problem.backend)
+    basis, mass = _degrees_of_freedom(problem.operator.contacts)
+    contacts = ContactOperator(problem.operator.contacts, problem.backend)
     jacobian = (basis.T @ contacts.jacobian().T).tocsr()
     free = basis.T @ sim._work.free.ravel()
     bias = contact_first(problem.bias, 3, problem.count)

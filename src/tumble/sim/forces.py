@@ -10,7 +10,6 @@ import numpy as np
 from .. import checks
 from ..enums import BodyKind
 from ..errors import OptionsError, message
-from ..problem.operators import contact_arrays
 from ..scene.model import Model, State
 from ..showing import ShownForces
 from .stepper import StepResult
@@ -85,7 +84,7 @@ def contact_forces(model: Model, result: StepResult) -> ContactForces:
     """Copies out of a step's buffers."""
     dt = result.dt
     c, k = result.contacts, result.contacts.count
-    arrays = contact_arrays(result.problem.operator)
+    arrays = result.problem.operator.contacts
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
     impulse = np.einsum("rdk,rk->kd", frame, result.impulse[:3, :k])
     torque = np.zeros((k, 3))

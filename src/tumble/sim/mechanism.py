@@ -32,7 +32,7 @@ class Reaction:
     """Work that external impulses seem to do through the velocity that the projection adds [J]: the joints, which react
     to them, take it back"""
     wanted: np.ndarray
-    """(clusters,) kinetic energy that the drift is to keep [J]"""
+    """(mechanisms,) kinetic energy that the drift is to keep [J]"""
 
 
 def react(
@@ -66,7 +66,7 @@ def react(
 
 
 def hold_joints(model: Model, state: State, work: Workspace, h: float, wanted: np.ndarray) -> tuple[float, float]:
-    """The joints' kick at the end, after the drift: velocities along the joints, with the kinetic energy (clusters,)
+    """The joints' kick at the end, after the drift: velocities along the joints, with the kinetic energy (mechanisms,)
     that ideal ones leave; returns its work, and motors' [J]."""
     body = work.joints.bodies
     velocity = work.held

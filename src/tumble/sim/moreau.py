@@ -60,7 +60,7 @@ class Middle:
         self.position, self.orientation, self.spin = np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3))
         """In the middle"""
         self.energy = np.zeros(0)
-        """Of the clusters of jointed bodies at the start, less that in the middle before the kick [J]"""
+        """Of the mechanisms of jointed bodies at the start, less that in the middle before the kick [J]"""
 
 
 def enter_middle(

@@ -440,7 +440,7 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         joints = self._work.joints
         sizes = (0, 0, 0, 0)
         if joints is not None:
-            sizes = (j.coord_count, j.row_count, len(j.motors), joints.cluster_count)
+            sizes = (j.coord_count, j.row_count, len(j.motors), joints.mechanism_count)
         found = (len(state.coordinate), len(state.row_impulse), len(state.target), len(state.energy_owed))
         if found != sizes:
             raise OptionsError(

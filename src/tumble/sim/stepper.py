@@ -184,7 +184,7 @@ def _assemble(state: State, begun: _Begun, scheme: _Scheme, work: Workspace) -> 
 
 def _first_guess(problem: ConeProblem, state: State, options: StepOptions, work: Workspace) -> tuple[np.ndarray, int]:
     """Impulses that the solver starts from, those remembered where there are any, and how many contacts had some."""
-    contacts, guess, warm = work.contacts, problem.vector("x"), 0
+    contacts, guess, warm = work.contacts, problem.guess, 0
     if options.warm_start:
         warm = work.rows.warm_start(contacts, state.memory, guess)
     else:

@@ -7,16 +7,28 @@ this step, and the problem is solved again from the start.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..collide.contacts import Contacts
+from ..kernels import reach as formulas
 from ..problem.cone_problem import ConeProblem
-from ..solve.reach import FAR, moved_mass
+from ..solve.reach import FAR, moved_mass, worst_speed
 
 __all__ = ["leave_overlaps", "limit_impulses"]
 
 PART = 1e-3
 """Contacts with at least this part of the largest impulse push against each other."""
+NOBODY = np.zeros(0, bool)
+
+
+class _Free(NamedTuple):
+    rows: np.ndarray  # relative velocities of the contacts without impulses
+
+
+class _Left(NamedTuple):
+    overlap: np.ndarray  # of each contact
 
 
 def leave_overlaps(
@@ -24,25 +36,21 @@ def leave_overlaps(
 ) -> bool:
     """Take the recovery of overlaps out of the bias of the contacts that push; whether there was any.
 
-    free: velocities (n, 6) without contacts. hit: contacts that bounce (count,), which are not asked to recover.
+    free: velocities (n, 6) without contacts. hit: contacts that bounce (cap,), which are not asked to recover.
     """
-    n = contacts.count
-    rows = problem.vector("x_new")
+    n, b, rows = contacts.count, problem.backend, problem.vectors_of(_Free).rows
+    left = problem.scratch_of(_Left, overlap=problem.bias.shape[1:]).overlap
     problem.operator.relative(free, rows)
-    pushes = (contacts.gap[:n] < 0.0) & (impulse[0, :n] > PART * impulse[0, :n].max(initial=0.0))
-    if hit is not None:
-        pushes &= ~hit
-    asks = pushes & (problem.bias[0, :n] < rows[0, :n])
-    problem.bias[0, :n] = np.where(asks, rows[0, :n], problem.bias[0, :n])
-    if asks.any():
-        problem.gap_shift = max(problem.gap_shift, -float(contacts.gap[:n][asks].min()))
-    return bool(asks.any())
+    least, bounces = PART * b.largest(n, impulse[0]), NOBODY if hit is None else hit
+    b.over_contacts(formulas.left_overlap)(n, contacts.gap, impulse, least, bounces, rows, problem.bias, left)
+    deepest = b.largest(n, left)
+    problem.gap_shift = max(problem.gap_shift, deepest)
+    return deepest > 0.0
 
 
 def limit_impulses(problem: ConeProblem, impulse: np.ndarray) -> None:
     """Where nothing was left to give up: scale what pushes absurdly hard, so that the state stays in its bounds."""
-    n = problem.count
-    most = FAR * moved_mass(problem) * max(0.0, float(np.max(-problem.bias[0, :n])))
-    largest = float(np.abs(impulse[:, :n]).max())
+    most = FAR * moved_mass(problem) * worst_speed(problem)
+    largest = problem.backend.largest_entry(impulse)
     if largest > most:
-        impulse[:, :n] *= most / largest
+        problem.backend.over_contacts(formulas.scaled_by)(problem.count, most / largest, impulse)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -63,37 +63,49 @@ class SolverAPGD(AntiRelaxedSolver):
             checks.number("SolverAPGD.momentum_limit", self.momentum_limit, at_least=0.0, at_most=1.0)
 
     def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
-        v, b = scaled.vector, scaled.backend
+        b, vectors_of = scaled.backend, scaled.problem.vectors_of
         groups = self._groups(scaled)
         if self.variant == Variant.PAPER:
-            work = scaled.work
-            iterates = PaperArrays(work.x, v("x_old"), v("x_new"), work.nx, v("nx_old"), v("product"))
+            work, other = scaled.work, vectors_of(_Paper)
+            iterates = PaperArrays(work.x, other.x_old, other.x_new, work.nx, other.nx_old, other.nx_new)
             return b.apgd_paper(*groups, float(self.growth), iterates)
         coulomb = scaled.gauge.coulomb
         limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
         scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
         if isinstance(scaled.problem.operator, ContactOperator):
             return self._over_lanes(scaled, groups, scalars)
-        return b.apgd(*groups, scalars, v("x_old"), v("nx_old"))
+        return b.apgd(*groups, scalars, *vectors_of(_Last))
 
     def _over_lanes(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
         """In single precision while it gains, then in double."""
-        run, problem, k, products = scaled.backend.apgd_lanes, scaled.problem, 0, 0
+        b, problem, k, products = scaled.backend, scaled.problem, 0, 0
         op, cone, gauge, stop, work = groups
         single = self.precision == Precision.SINGLE or (
             self.precision == Precision.AUTO and problem.count >= SINGLE_FROM and not self.record
         )
         if single and stop.kind != STOP[Stop.CERTIFICATE]:
-            k, products, code, value = run(*groups, scalars, lanes_of(problem, np.float32))
+            k, products, code, value = b.apgd_single_lanes(*groups, scalars, lanes_of(problem, np.float32))
             first = work.history[0]
-            if code != scaled.backend.SPENT:
+            if code != b.SPENT:
                 return k, products, code, value
             if self.precision == Precision.SINGLE:
                 return k, products, STATUS.index(Status.STALLED), value
             work.x[:, : problem.count] = work.best[:, : problem.count]
             stop = stop._replace(limit=stop.limit - k)
             scalars[Scalar.THETA], scalars[Scalar.BETA] = 1.0, 0.0
-        more, spent, code, value = run(op, cone, gauge, stop, work, scalars, lanes_of(problem, np.float64))
+        more, spent, code, value = b.apgd_lanes(op, cone, gauge, stop, work, scalars, lanes_of(problem, np.float64))
         if k:
             work.history[0] = first
         return k + more, products + spent, code, value
+
+
+class _Last(NamedTuple):
+    step: np.ndarray
+    nx: np.ndarray
+
+
+class _Paper(NamedTuple):
+    x_old: np.ndarray
+    x_new: np.ndarray
+    nx_old: np.ndarray
+    nx_new: np.ndarray

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from .base import AntiRelaxedSolver, ScaledProblem
 
@@ -17,5 +19,10 @@ class SolverBarzilaiBorwein(AntiRelaxedSolver):
     name: ClassVar[str] = "barzilai_borwein"
 
     def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
-        v = scaled.vector
-        return scaled.backend.barzilai_borwein(*self._groups(scaled), float(self.damping), v("x_old"), v("nx_old"))
+        last = scaled.problem.vectors_of(_Last)
+        return scaled.backend.barzilai_borwein(*self._groups(scaled), float(self.damping), last.x, last.nx)
+
+
+class _Last(NamedTuple):  # iterate
+    x: np.ndarray
+    nx: np.ndarray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -203,7 +203,7 @@ def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) 
 
 def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.ndarray:
     """A finite guess in the problem's layout (3, cap), or contact by contact (3, count)."""
-    if guess is problem.scratch.get("x"):
+    if guess is problem.guess:
         return guess  # the stepper's own warm start
     rows = np.asarray(guess)
     needed = problem.bias.shape[0]
@@ -216,7 +216,7 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
                 "Rows are the normal and the two tangential impulses (and three torques with rolling friction).",
             )
         )
-    out = problem.vector("x")
+    out = problem.guess
     out[:, : problem.count] = checks.array(
         where + ".guess", rows[:, : problem.count], (needed, problem.count), largest=np.inf, error=ProblemError
     )
@@ -234,8 +234,13 @@ class ScaledProblem:
         cap = problem.bias.shape[1]
         self.diagonal, scale, weight, _ = weigh(problem, SCALING[scaling])
         self.operator = problem.operator.scaled(scale) if scaling != Scaling.NONE else problem.operator
-        bias, x = problem.vector("scaled_bias"), problem.vector("x")
-        friction = problem.buffer("scaled_friction", *problem.friction.shape[:-1], cap)
+        x, parts = problem.guess, blocks(cap) + 2
+        shape, rows = problem.bias.shape, (*problem.friction.shape[:-1], cap)
+        s = problem.scratch_of(
+            _Scaled, bias=shape, friction=rows, nx=shape, best=shape, shift=(cap,), partial=(parts, MEASURES),
+            values=(MEASURES,),
+        )  # fmt: skip
+        bias, friction = s.bias, s.friction
         if guess is None:
             guess = x  # in place: every row is read before it is written
             guess[:] = 0.0
@@ -243,18 +248,17 @@ class ScaledProblem:
         scale_rows(n, problem.bias, problem.friction, scale, guess, bias, friction, x)
         self.cone = ConeArrays(n, bias, friction)
         self.gauge = GaugeArrays(n, problem.dim, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
-        shift = problem.buffer("shift", cap)
-        shift[:] = 0.0
-        self.work = IterationArrays(
-            x,
-            problem.vector("nx"),
-            shift,
-            problem.vector("best"),
-            problem.buffer("partial", blocks(cap) + 2, MEASURES),
-            problem.buffer("values", MEASURES),
-            history,
-        )
+        s.shift[:] = 0.0
+        self.work = IterationArrays(x, s.nx, s.shift, s.best, s.partial, s.values, history)
 
-    def vector(self, name: str) -> np.ndarray:
-        """A work vector (3, cap)."""
-        return self.problem.vector(name)
+
+class _Scaled(NamedTuple):
+    """The scaled problem, and what `IterationArrays` has besides the guess."""
+
+    bias: np.ndarray
+    friction: np.ndarray
+    nx: np.ndarray
+    best: np.ndarray
+    shift: np.ndarray
+    partial: np.ndarray
+    values: np.ndarray

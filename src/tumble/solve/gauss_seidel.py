@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class SolverGaussSeidel(AntiRelaxedSolver):
                     "Use SolverAPGD or SolverBarzilaiBorwein.",
                 )
             )
-        step = scaled.problem.buffer("step", scaled.cone.bias.shape[1])
+        step = scaled.problem.scratch_of(_Step, size=(scaled.cone.bias.shape[1],)).size
         if self.variant == Variant.PAPER:
             _trace_steps(scaled, step)
         else:
@@ -70,3 +70,7 @@ def _trace_steps(scaled: ScaledProblem, step: np.ndarray) -> None:
     rows = np.where(scaled.problem.bounded, 1, scaled.gauge.dim)
     trace = d[0, :n] + np.where(rows > 1, d[1, :n] + d[2, :n], 0.0)
     step[:n] = np.divide(rows, trace, out=np.zeros(n), where=trace > 0.0)
+
+
+class _Step(NamedTuple):  # length, of each contact
+    size: np.ndarray

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from .. import checks
 from ..errors import ProblemError, message
@@ -42,5 +44,9 @@ class SolverNSGS(IterativeSolver):
                     "Use SolverAPGD, SolverInteriorPoint or SolverAuto.",
                 )
             )
-        block = scaled.problem.buffer("blocks", *scaled.diagonal.shape)
+        block = scaled.problem.scratch_of(_Blocks, diagonal=scaled.diagonal.shape).diagonal
         return scaled.backend.nsgs(*self._groups(scaled), scaled.diagonal, float(self.omega), block)
+
+
+class _Blocks(NamedTuple):
+    diagonal: np.ndarray

@@ -8,42 +8,65 @@ none exists the impulses of every method run along a ray that moves nothing, and
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import reach as formulas
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import MatrixOperator, contact_arrays
+from ..problem.operators import MatrixOperator
 
-__all__ = ["FAR", "least_motion", "moved_mass", "out_of_reach"]
+__all__ = ["FAR", "least_motion", "moved_mass", "out_of_reach", "worst_speed"]
 
 FAR = 1e3
 """Out of reach is what moves everything that can move so many times faster than the worst contact asks for."""
 
 
+class _Ray(NamedTuple):
+    impulse: np.ndarray
+    product: np.ndarray
+
+
+class _Of(NamedTuple):  # each contact
+    contact: np.ndarray
+
+
+class _Masses(NamedTuple):
+    body: np.ndarray
+
+
 def least_motion(problem: ConeProblem, impulse: np.ndarray) -> float:
     """No solution changes the velocities by less, in the norm of the kinetic energy, sqrt(v.M v) [sqrt(kg) m/s]."""
-    n, product = problem.count, problem.vector("product")
-    ray = problem.vector("x_new")
-    ray[:] = 0.0
-    ray[:, :n] = np.where(problem.sliding_friction[:n] >= 0.0, impulse[:, :n], 0.0)  # intervals end somewhere
-    problem.operator.product(ray, product)
-    asked, moved = -float(np.sum(problem.bias[:, :n] * ray[:, :n])), float(np.sum(ray[:, :n] * product[:, :n]))
+    n, b, (ray, product) = problem.count, problem.backend, problem.vectors_of(_Ray)
+    each = problem.scratch_of(_Of, contact=problem.bias.shape[1:]).contact
+    b.over_contacts(formulas.ray_of)(n, problem.sliding_friction, impulse, problem.bias, ray, each)
+    asked = b.total(n, each)
     if not asked > 0.0:
         return 0.0
+    problem.operator.product(ray, product)
+    b.over_contacts(formulas.power_of)(n, ray, product, each)
+    moved = b.total(n, each)
     return asked / math.sqrt(moved) if moved > 0.0 else math.inf
 
 
 def out_of_reach(problem: ConeProblem, impulse: np.ndarray) -> bool:
     """Whether any solution would move the bodies absurdly far; not for stored problems, whose bodies are not known."""
-    n = problem.count
-    if n == 0 or isinstance(problem.operator, MatrixOperator):
+    if problem.count == 0 or isinstance(problem.operator, MatrixOperator):
         return False
-    mass = moved_mass(problem)
-    worst = float(np.max(-problem.bias[0, :n]))
-    return least_motion(problem, impulse) > FAR * math.sqrt(mass) * worst > 0.0
+    least = FAR * math.sqrt(moved_mass(problem)) * worst_speed(problem)
+    return least_motion(problem, impulse) > least > 0.0
+
+
+def worst_speed(problem: ConeProblem) -> float:
+    """At which a contact asks to part, at least 0 [m/s]."""
+    each = problem.scratch_of(_Of, contact=problem.bias.shape[1:]).contact
+    problem.backend.over_contacts(formulas.wanted_speed)(problem.count, problem.bias, each)
+    return problem.backend.largest(problem.count, each)
 
 
 def moved_mass(problem: ConeProblem) -> float:
     """Of all bodies that can move [kg]."""
-    ease = contact_arrays(problem.operator).inverse_mass.max(axis=1)
-    return float(np.sum(1.0 / ease[ease > 0.0]))
+    ease = problem.operator.contacts.inverse_mass
+    mass = problem.scratch_of(_Masses, body=ease.shape[:1]).body
+    problem.backend.over_bodies(formulas.mass_of)(len(ease), ease, mass)
+    return problem.backend.total(len(ease), mass)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,16 +56,17 @@ class Residuals:
 
 
 def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residuals:
-    """Measure impulses (3, cap) of a problem under a law. Leaves N g in the problem's buffer "product"."""
+    """Measure impulses (3, cap) of a problem under a law."""
     law = Law(law)
     n, b = problem.count, problem.backend
     if n == 0:
         return Residuals(law, *(0.0,) * 12)
     _, scale, weight, tangential = weigh(problem, 0)
-    product = problem.vector("product")
+    parts = blocks(problem.bias.shape[1]) + 2
+    product, values, partial = problem.scratch_of(
+        _Measured, product=problem.bias.shape, values=(MEASURES,), partial=(parts, MEASURES)
+    )
     problem.operator.product(impulse, product)
-    values = problem.buffer("values", MEASURES)
-    partial = problem.buffer("partial", blocks(problem.bias.shape[1]) + 2, MEASURES)
     coulomb = law == Law.COULOMB
     gauge = GaugeArrays(n, problem.dim, problem.bias, problem.friction, scale, weight, coulomb, float(problem.pace))
     b.measure(gauge, impulse, product, partial, values)
@@ -97,18 +99,34 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
     if mode in problem.known:
         return problem.known[mode]
     cap, b = problem.bias.shape[1], problem.backend
-    diagonal = problem.buffer("diagonal", 6, cap)
+    rolls = problem.is_rolling
+    diagonal, turns = problem.scratch_of(_Diagonal, blocks=(6, cap), turns=(4, cap if rolls else 0))
     if not problem.known:
         problem.operator.diagonal_blocks(diagonal)
-    name = f"scale of mode {mode}"
-    if problem.is_rolling:
-        scale, weight = problem.buffer(name, 4, cap), problem.buffer("weight", 2, cap)
-        tangential, turns = problem.buffer("tangential", 3, cap), problem.buffer("turn_diagonal", 4, cap)
-        problem.operator.turn_diagonal(turns)
-        b.weigh_rolling(problem.count, diagonal, turns, mode, scale, weight, tangential)
+        if rolls:
+            problem.operator.turn_diagonal(turns)
+    if rolls:
+        made = problem.scratch_of(_Weights, mode, scale=(4, cap), weight=(2, cap), tangential=(3, cap))
+        b.weigh_rolling(problem.count, diagonal, turns, mode, *made)
     else:
-        scale, weight = problem.buffer(name, 2, cap), problem.buffer("weight", cap)
-        tangential = problem.buffer("tangential", cap)
-        b.weigh(problem.count, problem.dim, diagonal, mode, scale, weight, tangential)
-    found = problem.known[mode] = Weights(diagonal, scale, weight, tangential)
+        made = problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,))
+        b.weigh(problem.count, problem.dim, diagonal, mode, *made)
+    found = problem.known[mode] = Weights(diagonal, *made)
     return found
+
+
+class _Measured(NamedTuple):
+    product: np.ndarray
+    values: np.ndarray
+    partial: np.ndarray
+
+
+class _Diagonal(NamedTuple):
+    blocks: np.ndarray
+    turns: np.ndarray
+
+
+class _Weights(NamedTuple):  # of one mode
+    scale: np.ndarray
+    weight: np.ndarray
+    tangential: np.ndarray

@@ -152,7 +152,7 @@ class _Faces:
         problem.operator.product(solution.impulse, product)
         u = (product + problem.bias)[:dim, :n].T
         slip = np.sqrt(np.sum(u[:, 1:] ** 2, axis=1))
-        cone = mu >= 0.0
+        cone = ~problem.bounded
         cap = np.where(cone, mu, 0.0)
         opening = u[:, 0] if solution.law == Law.COULOMB else u[:, 0] - cap * slip  # a_n - mu |a_T| under both laws
 

@@ -2,7 +2,7 @@
 
 from ...kernels.cover import MOST
 from .apgd import apgd, nesterov_pass
-from .apgd_lanes import SPENT, apgd_lanes, gradient_step
+from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
@@ -46,7 +46,7 @@ from .lanes import (
     unpack_lanes,
 )
 from .measure import coulomb_shift_bound, measure
-from .mechanisms import cluster_energies, keep_energy, turn_inertia
+from .mechanisms import keep_energy, mechanism_energies, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_ball_contacts, find_convex_contacts
 from .nsgs import nsgs
@@ -98,6 +98,7 @@ __all__ = [
     "advance",
     "apgd",
     "apgd_lanes",
+    "apgd_single_lanes",
     "apgd_paper",
     "arrange_contacts",
     "articulated_diagonal",
@@ -113,7 +114,7 @@ __all__ = [
     "cell_keys",
     "choose_phase",
     "close_joints",
-    "cluster_energies",
+    "mechanism_energies",
     "contact_diagonal",
     "contact_lanes",
     "contact_product",

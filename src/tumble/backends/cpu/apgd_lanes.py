@@ -68,9 +68,60 @@ def _iterations(op, lanes, scalars, count):
 
 
 @loop
-def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
-    """Single precision: (iterations, products, status, best verified value)."""
-    low, mark, since, aim, tries, k, products = best_value, best_value, 0, stop.tolerance, 0, 0, 0
+def _begin(op, cone, gauge, stop, work, scalars, lanes):
+    """The guess in the lanes, unless it is good enough: (products, its stopping value)."""
+    project_all(cone.count, cone.friction, work.x)
+    products = 1
+    if scalars[Scalar.COUNT] == 0.0:
+        scalars[Scalar.CURVATURE] = curvature_estimate(op, cone.count, work.best, work.nx)
+        products = 2
+    product(op, work.x, work.nx)
+    best_value = first_value(gauge, stop, work)
+    if not best_value <= stop.tolerance:
+        pack_contacts(op, cone, gauge, lanes, work.x)
+        pack_ends(op, cone, lanes)
+        pack_bodies(op, lanes)
+        body_lanes(op.entry_start, lanes)
+    return products, best_value
+
+
+@loop
+def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes):
+    """As `apgd`, over lanes in double precision."""
+    products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes)
+    if best_value <= stop.tolerance:
+        return 0, products, CONVERGED, best_value
+    cap, mark, since, checks, k = scalars[Scalar.LIMIT], best_value, 0, 0, 0
+    while k < stop.limit:
+        ahead = min(stop.check_every, stop.limit - k)
+        _iterations(op, lanes, scalars, ahead)
+        k += ahead
+        value = stop.tolerance if stop.kind == CERTIFICATE else lane_value(stop.kind, lanes, gauge)
+        if stop.kind == CERTIFICATE or (stop.kind == RESIDUAL_EQ25 and value <= 1.5 * stop.tolerance):
+            unpack_lanes(lanes, work.x)
+            product(op, work.x, work.nx)
+            products += 1
+            value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
+        status, best_value, checks = judge(k, value, stop.tolerance, best_value, checks, work.history)
+        if checks == 0:
+            unpack_lanes(lanes, work.best)
+        if status != RUNNING:
+            return k, k + products, status, best_value
+        if best_value < 0.7 * mark:
+            mark, since = best_value, k
+        elif gauge.coulomb and k - since > PATIENCE:
+            change_limit(scalars, cap)
+            mark, since = best_value, k
+    return k, k + products, MAX_ITERATIONS, best_value
+
+
+@loop
+def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes):
+    """As `apgd`, over lanes in single precision. The status is `SPENT` where double has to go on, from the best."""
+    products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes)
+    if best_value <= stop.tolerance:
+        return 0, products, CONVERGED, best_value
+    low, mark, since, aim, tries, k = best_value, best_value, 0, stop.tolerance, 0, 0
     cap, idle = scalars[Scalar.LIMIT], 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
@@ -107,53 +158,3 @@ def _propose(op, cone, gauge, stop, work, scalars, lanes, best_value):
     best_value = min(best_value, found)
     status = CONVERGED if best_value <= stop.tolerance else MAX_ITERATIONS if k >= stop.limit else SPENT
     return k, k + products + 2, status, best_value
-
-
-@loop
-def _descend(op, cone, gauge, stop, work, scalars, lanes, best_value):
-    """Double precision: (iterations, products, status, best value)."""
-    cap, mark, since, checks, k, products = scalars[Scalar.LIMIT], best_value, 0, 0, 0, 0
-    while k < stop.limit:
-        ahead = min(stop.check_every, stop.limit - k)
-        _iterations(op, lanes, scalars, ahead)
-        k += ahead
-        value = stop.tolerance if stop.kind == CERTIFICATE else lane_value(stop.kind, lanes, gauge)
-        if stop.kind == CERTIFICATE or (stop.kind == RESIDUAL_EQ25 and value <= 1.5 * stop.tolerance):
-            unpack_lanes(lanes, work.x)
-            product(op, work.x, work.nx)
-            products += 1
-            value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
-        status, best_value, checks = judge(k, value, stop.tolerance, best_value, checks, work.history)
-        if checks == 0:
-            unpack_lanes(lanes, work.best)
-        if status != RUNNING:
-            return k, k + products, status, best_value
-        if best_value < 0.7 * mark:
-            mark, since = best_value, k
-        elif gauge.coulomb and k - since > PATIENCE:
-            change_limit(scalars, cap)
-            mark, since = best_value, k
-    return k, k + products, MAX_ITERATIONS, best_value
-
-
-@loop
-def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes):
-    """As `apgd`. In single precision the status is `SPENT` where double precision has to go on, from the best."""
-    project_all(cone.count, cone.friction, work.x)
-    products = 1
-    if scalars[Scalar.COUNT] == 0.0:
-        scalars[Scalar.CURVATURE] = curvature_estimate(op, cone.count, work.best, work.nx)
-        products = 2
-    product(op, work.x, work.nx)
-    best_value = first_value(gauge, stop, work)
-    if best_value <= stop.tolerance:
-        return 0, products, CONVERGED, best_value
-    pack_contacts(op, cone, gauge, lanes, work.x)
-    pack_ends(op, cone, lanes)
-    pack_bodies(op, lanes)
-    body_lanes(op.entry_start, lanes)
-    if lanes.block.itemsize == 4:
-        k, more, status, best_value = _propose(op, cone, gauge, stop, work, scalars, lanes, best_value)
-    else:
-        k, more, status, best_value = _descend(op, cone, gauge, stop, work, scalars, lanes, best_value)
-    return k, products + more, status, best_value

@@ -1,9 +1,9 @@
 """Joints: coordinates, rows, the factor of their system, and the operator of contacts on jointed bodies.
 
 Equality rows (joints, springs, motors without a limit) are eliminated: between the two halves of a product the bodies'
-velocities are corrected by v -= M^-1 G (G^T M^-1 G + E)^+ G^T v. The system falls into clusters of jointed bodies, each
+velocities are corrected by v -= M^-1 G (G^T M^-1 G + E)^+ G^T v. The system falls into mechanisms, each
 with a sparse LDL^T whose pattern is known from the model; rows that depend on others get a zero pivot and are dropped.
-A body belongs to one cluster only, so clusters can go in parallel.
+A body belongs to one mechanism only, so mechanisms can go in parallel.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ...kernels.jit import blockwise, formula, loop
 from ...kernels.joint_rows import (
     SIDES,
     coordinate_at,
-    eliminate_cluster,
-    factor_cluster,
+    eliminate_mechanism,
+    factor_mechanism,
     own_diagonal,
     push_row,
     row_jacobian,
     row_speed,
-    solve_cluster,
+    solve_mechanism,
 )
 from ..base import ArticulatedArrays
 from .operators import add_compliance, gather, lay_down, product, read_rows
@@ -29,7 +29,7 @@ from .operators import add_compliance, gather, lay_down, product, read_rows
 FIXED = 1e-11
 """A bounded row or contact that the joints leave less than this part of its freedom cannot move."""
 EXACT_DIAGONAL = 300
-"""Up to so many joint rows in a cluster the diagonal blocks of its contacts take the joints into account."""
+"""Up to so many joint rows in a mechanism the diagonal blocks of its contacts take the joints into account."""
 
 
 @loop
@@ -63,41 +63,41 @@ def push_rows(body, weighted, x, v):
             push_row(body, weighted, r, x[r], v)
 
 
-@blockwise(1, "pattern.cluster.size - 1")
+@blockwise(1, "pattern.mechanism.size - 1")
 def factor_joints(c, pattern, system, factor, scratch):
-    """Factor the system of every cluster; factor.dropped counts the rows that depend on others."""
-    factor.dropped[c] = factor_cluster(c, pattern, system, factor, scratch)
+    """Factor the system of every mechanism; factor.dropped counts the rows that depend on others."""
+    factor.dropped[c] = factor_mechanism(c, pattern, system, factor, scratch)
 
 
 @loop
-def solve_joints(cluster, l_start, l_row, l_value, inverse_pivot, x):
-    """x = S^+ x for all clusters."""
-    for c in range(cluster.size - 1):
-        solve_cluster(cluster[c], cluster[c + 1], l_start, l_row, l_value, inverse_pivot, x)
+def solve_joints(mechanism, l_start, l_row, l_value, inverse_pivot, x):
+    """x = S^+ x for all mechanisms."""
+    for c in range(mechanism.size - 1):
+        solve_mechanism(mechanism[c], mechanism[c + 1], l_start, l_row, l_value, inverse_pivot, x)
 
 
 @loop
-def forward_joints(cluster, l_start, l_row, l_value, x):
+def forward_joints(mechanism, l_start, l_row, l_value, x):
     """x = L^-1 x: what is left at a dropped row is how far it contradicts the rows before it."""
     for j in range(x.size):
         for p in range(l_start[j], l_start[j + 1]):
             x[l_row[p]] -= l_value[p] * x[j]
 
 
-@blockwise(1, "cluster.size - 1")
-def _eliminate_clusters(c, cluster, rows, factor, y, v):
-    eliminate_cluster(cluster[c], cluster[c + 1], rows, factor, y, v)
+@blockwise(1, "mechanism.size - 1")
+def _eliminate_mechanisms(c, mechanism, rows, factor, y, v):
+    eliminate_mechanism(mechanism[c], mechanism[c + 1], rows, factor, y, v)
 
 
 @loop
 def eliminate(op, v):
     """v -= M^-1 G S^+ G^T v; op.reaction keeps S^+ G^T v."""
     rows, factor = _rows_and_factor(op)
-    if op.cluster.size > 4:
-        _eliminate_clusters(op.cluster, rows, factor, op.reaction, v)
+    if op.mechanism.size > 4:
+        _eliminate_mechanisms(op.mechanism, rows, factor, op.reaction, v)
     else:
-        for c in range(op.cluster.size - 1):
-            eliminate_cluster(op.cluster[c], op.cluster[c + 1], rows, factor, op.reaction, v)
+        for c in range(op.mechanism.size - 1):
+            eliminate_mechanism(op.mechanism[c], op.mechanism[c + 1], rows, factor, op.reaction, v)
 
 
 @formula
@@ -151,27 +151,29 @@ def add_all_compliance(op, x, out):
 
 
 @loop
-def articulated_diagonal(op, cluster_of, cluster_body_start, cluster_body, diagonal):
-    """Diagonal blocks with the joints: of bounded rows, and of contacts on small clusters, where `diagonal` has the
-    blocks of M^-1 so far. A body without joints has no cluster (-1)."""
+def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body, diagonal):
+    """Diagonal blocks with the joints: of bounded rows, and of contacts on small mechanisms, where `diagonal` has the
+    blocks of M^-1 so far. A body without joints has no mechanism (-1)."""
     contacts = op.contacts
     count, v = contacts.count, contacts.body_velocity
     for c in range(count + op.bounded_body.shape[0]):
         first, second = -1, -1
         if c < count:
-            first, second = cluster_of[contacts.body_a[c]], cluster_of[contacts.body_b[c]]
-            if not (_is_small(op.cluster, first) or _is_small(op.cluster, second)):
+            first, second = mechanism_of[contacts.body_a[c]], mechanism_of[contacts.body_b[c]]
+            if not (_is_small(op.mechanism, first) or _is_small(op.mechanism, second)):
                 continue
-            if (first >= 0 and not _is_small(op.cluster, first)) or (second >= 0 and not _is_small(op.cluster, second)):
+            if (first >= 0 and not _is_small(op.mechanism, first)) or (
+                second >= 0 and not _is_small(op.mechanism, second)
+            ):
                 continue
         else:
             for s in range(SIDES):
                 b = op.bounded_body[c - count, s]
-                if b >= 0 and cluster_of[b] >= 0:
-                    first = cluster_of[b]
+                if b >= 0 and mechanism_of[b] >= 0:
+                    first = mechanism_of[b]
         for k in range(3 if c < count else 1):
-            _clear(v, first, cluster_body_start, cluster_body)
-            _clear(v, second, cluster_body_start, cluster_body)
+            _clear(v, first, mechanism_body_start, mechanism_body)
+            _clear(v, second, mechanism_body_start, mechanism_body)
             if c < count:
                 _push_contact(contacts, c, k, v)
             else:
@@ -198,23 +200,23 @@ def articulated_diagonal(op, cluster_of, cluster_body_start, cluster_body, diago
 
 
 @formula
-def _is_small(cluster, c):
-    return c >= 0 and cluster[c + 1] - cluster[c] <= EXACT_DIAGONAL
+def _is_small(mechanism, c):
+    return c >= 0 and mechanism[c + 1] - mechanism[c] <= EXACT_DIAGONAL
 
 
 @formula
-def _clear(v, c, cluster_body_start, cluster_body):
+def _clear(v, c, mechanism_body_start, mechanism_body):
     if c >= 0:
-        for k in range(cluster_body_start[c], cluster_body_start[c + 1]):
+        for k in range(mechanism_body_start[c], mechanism_body_start[c + 1]):
             for i in range(6):
-                v[cluster_body[k], i] = 0.0
+                v[mechanism_body[k], i] = 0.0
 
 
 @formula
 def _eliminate_one(op, c, v):
     if c >= 0:
         rows, factor = _rows_and_factor(op)
-        eliminate_cluster(op.cluster[c], op.cluster[c + 1], rows, factor, op.reaction, v)
+        eliminate_mechanism(op.mechanism[c], op.mechanism[c + 1], rows, factor, op.reaction, v)
 
 
 @formula

@@ -1,10 +1,10 @@
-"""Clusters of jointed bodies: inertia, kinetic energy, and velocities that keep it."""
+"""Mechanisms of jointed bodies: inertia, kinetic energy, and velocities that keep it."""
 
 from __future__ import annotations
 
-from ...kernels.cluster_energy import cluster_energy, keep_cluster_energy
 from ...kernels.jit import loop
 from ...kernels.linalg import quat_matrix, row3, row4
+from ...kernels.mechanism_energy import keep_mechanism_energy, mechanism_energy
 from ...kernels.motion import world_inverse_inertia
 
 
@@ -19,20 +19,20 @@ def turn_inertia(body, moves, inertia, locked, orientation, out):
 
 
 @loop
-def cluster_energies(start, body, mass, inertia, orientation, velocity, out):
-    """Kinetic energy of every cluster with velocities (n, 6) [J]."""
+def mechanism_energies(start, body, mass, inertia, orientation, velocity, out):
+    """Kinetic energy of every mechanism with velocities (n, 6) [J]."""
     for c in range(start.size - 1):
-        out[c] = cluster_energy(c, start, body, mass, inertia, orientation, velocity)
+        out[c] = mechanism_energy(c, start, body, mass, inertia, orientation, velocity)
 
 
 @loop
-def keep_energy(clusters, bodies, energies, velocity, inner, common):
-    """Scale the inner motion of every cluster that is kept so that its kinetic energy is the one wanted.
+def keep_energy(mechanisms, bodies, energies, velocity, inner, common):
+    """Scale the inner motion of every mechanism that is kept so that its kinetic energy is the one wanted.
 
-    The inner motion is what is left of the velocities (n, 6) without the cluster's common motions (`twist`: linear,
+    The inner motion is what is left of the velocities (n, 6) without the mechanism's common motions (`twist`: linear,
     angular about the origin), in the metric of the masses: changing it changes no momentum that belongs to them. What
     cannot be given back while it is slow, or slower than what counts as rest, stays owed. inner, common [6]: scratch
-    (bodies of clusters, 6).
+    (bodies of mechanisms, 6).
     """
-    for c in range(clusters.start.size - 1):
-        keep_cluster_energy(c, clusters, bodies, energies, velocity, inner, common)
+    for c in range(mechanisms.start.size - 1):
+        keep_mechanism_energy(c, mechanisms, bodies, energies, velocity, inner, common)

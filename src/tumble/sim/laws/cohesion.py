@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels import laws as formulas
-from ...problem.operators import contact_arrays
 from ...scene.materials import PairLaws
 from .base import ContactLaw, FoundContacts, fitting
 
@@ -66,7 +65,7 @@ class Cohesion(ContactLaw):
         problem.operator.diagonal_blocks(self._diagonal)
         self._shift(
             n, found.touch, self._tables, DEFAULT_RANGE, found.before, self._diagonal,
-            contact_arrays(problem.operator).compliance, found.h, self.shift,
+            problem.operator.contacts.compliance, found.h, self.shift,
         )  # fmt: skip
         self._any = self.backend.largest(n, self.shift) > 0.0
         if self._any:

@@ -196,7 +196,7 @@ class Restitution(ContactLaw):
         group = BlockGroup(problem.group.kind, problem.dim, problem.count, friction)
         p = problem
         left = ConeProblem(group, bias, p.operator, p.h, {}, p.speed, p.motion, p.gap_shift)
-        forces = n + np.flatnonzero(left.sliding_friction[n : p.count] < 0.0)
+        forces = n + np.flatnonzero(left.bounded[n:])
         left.sliding_friction[forces] = NO_IMPULSE
         bias[:, forces] = 0.0
         return left

@@ -1,4 +1,4 @@
-"""Kinetic energy of a cluster of jointed bodies, and velocities that keep it."""
+"""Kinetic energy of a mechanism of jointed bodies, and velocities that keep it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _row6(x, i):
 
 @formula
 def _product(first, end, body, mass, inertia, orientation, x, y):
-    """x . M y of two motions of a cluster, (bodies of clusters, 6)."""
+    """x . M y of two motions of a mechanism, (bodies of mechanisms, 6)."""
     total = 0.0
     for i in range(first, end):
         p = _momentum(mass, inertia, orientation, body[i], _row6(y, i))
@@ -41,8 +41,8 @@ def _product(first, end, body, mass, inertia, orientation, x, y):
 
 
 @formula
-def cluster_energy(c, start, body, mass, inertia, orientation, velocity):
-    """Kinetic energy of cluster c with velocities (n, 6) [J]."""
+def mechanism_energy(c, start, body, mass, inertia, orientation, velocity):
+    """Kinetic energy of mechanism c with velocities (n, 6) [J]."""
     total = 0.0
     for i in range(start[c], start[c + 1]):
         v = _row6(velocity, body[i])
@@ -53,9 +53,9 @@ def cluster_energy(c, start, body, mass, inertia, orientation, velocity):
 
 
 @formula
-def keep_cluster_energy(c, clusters, bodies, energies, velocity, inner, common):
-    """See `backends.cpu.keep_energy`: cluster c."""
-    start, body, twist_start, twist = clusters
+def keep_mechanism_energy(c, mechanisms, bodies, energies, velocity, inner, common):
+    """See `backends.cpu.keep_energy`: mechanism c."""
+    start, body, twist_start, twist = mechanisms
     mass, inertia, position, orientation = bodies
     kept, wanted, rest, owed = energies
     first, end = start[c], start[c + 1]
