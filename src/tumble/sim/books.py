@@ -54,6 +54,12 @@ class Books:
         self.recovery += energy
         self.potential += energy
 
+    def resist(self, energy: float) -> None:
+        """Joints took this of what overlaps gave: pushed against a mechanism that has no way out nothing is recovered."""
+        taken = min(self.recovery, energy)
+        self.recovery -= taken
+        self.joints += taken
+
     @property
     def defect(self) -> float:
         """Change of the energies less all works."""
