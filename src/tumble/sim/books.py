@@ -55,7 +55,7 @@ class Books:
         self.potential += energy
 
     def resist(self, energy: float) -> None:
-        """Joints took this of what overlaps gave: pushed against a mechanism that has no way out nothing is recovered."""
+        """Joints took this of what overlaps gave: a mechanism that has no way out recovers nothing."""
         taken = min(self.recovery, energy)
         self.recovery -= taken
         self.joints += taken
