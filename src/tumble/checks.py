@@ -96,7 +96,8 @@ def choice(where: str, value: Any, known: Iterable[str], *, error: type[TumbleEr
     """One of a closed set of words."""
     known = list(known)
     if not isinstance(value, str) or value not in known:
-        hint = nearest(value, known) if isinstance(value, str) else "Give one of these words."
+        hint = nearest(value, known) if isinstance(value, str) else "Known"
+        hint = "Give one of these words." if hint.startswith("Known") else hint
         raise error(message(where, "must be one of " + ", ".join(known), short(value), hint))
     return str(value)
 

@@ -2,8 +2,10 @@
 
 SIGINT (Ctrl-C), SIGTERM and SIGHUP end a command with one line and exit code 128 plus the signal's number. While a run
 steps they wait for the end of the step, so that its last frame and checkpoint can be written; a second one does not
-wait. SIGUSR1 asks a run for a checkpoint and lets it go on. Only commands listen: a program that uses the library keeps
-its own handlers. Where it has none, Ctrl-C waits for the end of a step, too, and is a KeyboardInterrupt then.
+wait, if it comes later: batch systems send a signal to a process and to its group, and a parent of several threads that
+is killed sends one for each. SIGUSR1 asks a run for a checkpoint and lets it go on. Only commands listen: a program
+that uses the library keeps its own handlers. Where it has none, Ctrl-C waits for the end of a step, too, and is a
+KeyboardInterrupt then.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ STARTED = time.monotonic()
 """Nothing of ours is imported before: with it the wall time of a command counts what importing takes."""
 ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 CHECKPOINT = "SIGUSR1"
+AT_ONCE = 0.2
+"""Seconds within which a signal that comes again is the same"""
 
 
 class Stopped(KeyboardInterrupt):
@@ -51,8 +55,17 @@ class Asked:
     def __init__(self) -> None:
         self.stop: int | None = None
         """Number of the signal that wants it to end"""
+        self.since = 0.0
+        """When it came"""
         self.checkpoint = False
         """Whether a checkpoint is wanted"""
+
+    def is_told(self, number: int) -> bool:
+        """Take a signal that wants an end; False where one has been taken before."""
+        if self.stop is None:
+            self.stop, self.since = number, time.monotonic()
+            return True
+        return number == self.stop and time.monotonic() - self.since < AT_ONCE
 
     def take_checkpoint(self) -> bool:
         """Whether a checkpoint was wanted; asked for once."""
@@ -118,9 +131,8 @@ def saying(words: Callable[[], str]) -> Iterator[None]:
 
 def _note(number: int, frame: Any) -> None:
     """In place of Python's own handler of Ctrl-C."""
-    if _asked is None or _asked.stop is not None:
+    if _asked is None or not _asked.is_told(number):
         signal.default_int_handler(number, frame)
-    _asked.stop = number
 
 
 def _handle(number: int, _: Any) -> None:
@@ -128,8 +140,7 @@ def _handle(number: int, _: Any) -> None:
         if _asked is not None:
             _asked.checkpoint = True
         return
-    if _asked is not None and _asked.stop is None:
-        _asked.stop = number
+    if _asked is not None and _asked.is_told(number):
         return
     # Not an exception: libraries that are being imported or compiled would swallow it.
     with suppress(Exception):

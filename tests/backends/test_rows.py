@@ -232,7 +232,8 @@ def test_works_of_contacts_are_impulse_times_mean_velocity(backend, count, soft,
     given = np.where(rigid & (x[0, :count] > 0.0), x[0, :count] * opens, 0.0)
     # At most what the overlaps could take, at least what single contacts gave, or all of them together.
     sums = own[0].sum(), own[1:].sum()
-    wanted = min(given.sum(), max(np.clip(own[0], 0.0, given).sum(), sum(sums)))
+    left = own[0] + np.minimum(own[1:].sum(axis=0), 0.0)
+    wanted = min(given.sum(), max(np.clip(left, 0.0, given).sum(), sum(sums)))
     size = max(1.0, np.abs(own).sum())
     assert_close(friction, sums[1], size)
     assert_close(recovery, wanted, size)

@@ -1,5 +1,7 @@
 """What all formats promise: sizes, places, and one line for mistakes."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -78,6 +80,10 @@ def test_mistakes_are_one_line(run, tmp_path, capsys):
         (["--to", "vtkhdf", "--shapes", "surface"], "Did you mean 'surfaces'?"),
         (["--to", "csv", "--precision", "half"], "must be one of single, double"),
         (["--to", "csv", "--out", str(tmp_path / "no" / "a.csv")], "folder that exists"),
+        (["--to", "csv", "--shapes", "points"], "is for ParaView"),
+        (["--to", "usd", "--shapes", "points"], "is for ParaView"),
+        (["--to", "parquet", "--segments", "8"], "formats with triangles"),
+        (["--to", "gsd", "--precision", "double"], "gsd knows single only"),
     ):
         assert main(["export", str(run.path), *words]) == 2
         error = capsys.readouterr().err
@@ -95,6 +101,31 @@ def test_a_missing_library_names_its_extra(run, tmp_path, monkeypatch):
         with pytest.raises(OptionsError, match=rf"pip install 'tumble\[{extra}\]'"):
             export(run, to, tmp_path / f"a{FORMATS[to][0]}")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_a_floor_alone_can_be_exported(tmp_path, to):
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    path = tmp_path / "floor.h5"
+    tb.Simulation(scene.build(), options=tb.StepOptions(dt=0.1), threads=1).run(until=0.2, save=tb.Save(path=path))
+    done = export(path, to, tmp_path / f"a{FORMATS[to][0]}")
+    with tb.Trajectory(path) as trajectory:
+        assert done.frames == len(trajectory) > 0
+    assert all(p.stat().st_size for p in done.paths)
+
+
+def test_a_list_of_files_goes_before_the_first_of_them_is_replaced(run, tmp_path, monkeypatch):
+    """Killed in between, an old list would show new files at the times of old ones."""
+    out = tmp_path / "a.vtp.series"
+    export(run, "vtp-series", out)
+    files = json.loads(out.read_text())["files"]
+    monkeypatch.setattr("tumble.export.vtk.write_vtp", lambda *_: os._exit(9))
+    child = os.fork()
+    if not child:
+        export(run, "vtp-series", out, overwrite=True, every=2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert len(files) == 5 and not list(tmp_path.glob("*.series"))
 
 
 def test_what_was_not_recorded_is_left_out(tmp_path):

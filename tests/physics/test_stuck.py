@@ -72,6 +72,19 @@ def test_a_vice_is_named_once():
     assert report.certificate_shift >= 0.9e-4  # the overlap that is left is booked
 
 
+@pytest.mark.parametrize("depth", [1e-4, 3e-3, 3e-2])
+def test_a_mechanism_with_no_way_out_recovers_no_more_than_it_moves(depth):
+    """Its joints and friction take what the contacts push, up to 4 kJ a step: nothing of that was recovered."""
+    sim = tb.Simulation(beams(depth, True).build(), options=tb.StepOptions(dt=2e-3))
+    fastest = 0.1  # [m/s], of recovery for these beams; their ends move 2.5 times as fast as their middles
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tb.TumbleWarning)
+        reports = [sim.step() for _ in range(25)]
+    assert max(r.largest_speed for r in reports) < fastest
+    for r in reports:
+        assert -1e-12 <= r.work_recovery < 0.5 * 2.0 * fastest**2
+
+
 def test_a_free_mechanism_is_pushed_out_of_the_floor():
     """The same beams without the hinges at their ends: nothing holds them, and nothing is given up."""
     sim = tb.Simulation(beams(4e-4, False).build(), options=tb.StepOptions(dt=2e-3))

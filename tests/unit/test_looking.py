@@ -151,6 +151,18 @@ def test_bad_input_names_the_nearest_known_one(trajectory, run, tmp_path, capsys
         code, _, said = tumble(capsys, command, run, "--out", there)
         assert code == 2 and "--overwrite" in said and said.count("\n") == 1
         assert there.read_text() == "mine"
+    for words in (
+        ["energy", "--on", "brick"],
+        ["force", "--on", "brick", "--joint", "hook"],
+        ["joints", "--by", "brick"],
+    ):
+        code, _, said = tumble(capsys, "plot", run, *words, "--out", tmp_path / "a.png")
+        assert code == 2 and "goes with" in said and said.count("\n") == 1
+    for command in ("render", "plot"):
+        code, _, said = tumble(capsys, command, run, "--out", tmp_path / "a.xyz")
+        assert code == 2 and "must end in .png" in said
+        assert "must be a trajectory" in tumble(capsys, command, tmp_path / "no.h5", "--out", there)[2]
+    assert not list(tmp_path.glob("a.*"))
     code, _, said = tumble(capsys, "video", run, "--out", tmp_path / "a.avi")
     assert code == 2 and ".gif" in said
     code, _, said = tumble(capsys, "render", run, "--size", "12", "--out", tmp_path / "b.png")
@@ -186,6 +198,12 @@ def test_every_quantity_is_plotted_in_a_panel_of_its_own(trajectory, tmp_path, c
     out = tmp_path / "a.png"
     code, said, _ = tumble(capsys, "plot", trajectory.path, "energy", "force", "--on", "brick", "--out", out)
     assert code == 0 and str(out) in said and out.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_plots_are_files_of_the_kind_that_their_name_says(trajectory, tmp_path, capsys):
+    for ending, head in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
+        trajectory.plot("energy", path=tmp_path / f"a{ending}")
+        assert (tmp_path / f"a{ending}").read_bytes().startswith(head)
 
 
 def test_joints_are_plotted(tmp_path):

@@ -1,5 +1,6 @@
 """The page in the browser: what it shows, what a browser does with it, and who is let in."""
 
+import contextlib
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ viser = pytest.importorskip("viser", reason="the page needs viser: pip install '
 websocket = pytest.importorskip("websocket", reason="these tests need websocket-client: pip install 'tumble[test]'")
 msgspec = pytest.importorskip("msgspec")
 
+from tumble.view.coloring import COLORINGS  # noqa: E402
 from tumble.view.page import LivePage, RunPage, instances  # noqa: E402
 from tumble.view.page.gate import Gate  # noqa: E402
 from tumble.view.page.instances import groups_of, placed  # noqa: E402
@@ -74,6 +76,13 @@ def connected(page, **options):
     address = page.address.partition("/?")[0].replace("http", "ws")
     given = {"origin": address.replace("ws", "http"), "subprotocols": [f"viser-v{viser.__version__}"]} | options
     return websocket.create_connection(address, timeout=10, **given)
+
+
+def camera():
+    """A browser's first message: until then it is nobody."""
+    look = {"wxyz": [1, 0, 0, 0], "position": [1, 0, 0], "look_at": [0, 0, 0], "up_direction": [0, 0, 1]}
+    lens = {"fov": 1.0, "near": 0.1, "far": 100.0, "image_height": 100, "image_width": 100}
+    return msgspec.msgpack.encode({"type": "ViewerCameraMessage", **look, **lens})
 
 
 def status(address, **headers):
@@ -184,6 +193,16 @@ def test_forces_colours_and_walls_follow_the_controls(page, run):
         assert shown == {"bodies": True, "walls": False}
 
 
+def test_a_run_that_is_over_in_a_moment_is_played_all_the_same(page):
+    """Shorter than a picture: first and last frame are seen in turn; without a loop it ends with the last."""
+    page._speed.value = 100.0
+    seen = set()
+    page.play(True)
+    assert waited(lambda: seen.add(page._shot.frame) or {0, page._run.frames - 1} <= seen)
+    page._loop.value = False
+    assert waited(lambda: not page._playing.is_set()) and page._shot.frame == page._run.frames - 1
+
+
 def test_only_this_machine_by_its_own_name_is_let_in(page):
     assert page.token is None and page.address.startswith("http://127.0.0.1:")
     assert status(page.address) == 200
@@ -194,6 +213,76 @@ def test_only_this_machine_by_its_own_name_is_let_in(page):
     for path in ("/../../pyproject.toml", "/%2e%2e/%2e%2e/_viser.py", "//etc/passwd"):
         assert status(page.address + path) in (403, 404)
     connected(page).close()
+
+
+def test_a_taken_port_gives_the_next_and_no_port_is_one_line(run, capsys):
+    with socket.socket() as taken, socket.socket() as last, tb.Trajectory(run) as trajectory:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        page = RunPage(trajectory, port=port)
+        try:
+            assert port < int(page.address.rpartition(":")[2]) < port + 100 and status(page.address) == 200
+        finally:
+            page.close()
+        with contextlib.suppress(OSError):  # taken by others is taken, too
+            last.bind(("127.0.0.1", 65535))
+            last.listen()
+        assert main(["view", str(run), "--port", "65535"]) == 2
+        said = capsys.readouterr()
+        assert "Give another --port" in said.err and said.err.count("\n") == 1 and not said.out
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "nowhere.invalid", "", "1.2.3.4.5", "a" * 70])
+def test_an_address_that_is_not_of_this_machine_is_one_line(run, capsys, host):
+    assert main(["view", str(run), "--host", host, "--port", "0"]) == 2
+    said = capsys.readouterr()
+    assert "must be an address of this machine" in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_a_frame_that_is_not_there_is_one_line(run, capsys):
+    assert main(["view", str(run), "--frame", "999", "--port", "0"]) == 2
+    said = capsys.readouterr()
+    assert "The nearest is" in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_garbage_from_outside_leaves_the_page_alone(page):
+    """Whatever bytes come in, the page goes on for others, and nothing but its controls has changed."""
+    sliders = {handle.label: handle._impl.uuid for handle in page._server.gui._gui_input_handle_from_uuid.values()}
+    pack = msgspec.msgpack.encode
+    sent = [b"", b"\xc1", b"{}", b"\x91" * 5000, pack(3), pack({"type": 3}), pack({"type": "Nope"})]
+    for value in ("x", None, float("nan"), float("inf"), -1, 10**18, [1], {"a": 1}, b"x", "../../x", 1e308):
+        sent += [pack({"type": "GuiUpdateMessage", "uuid": u, "updates": {"value": value}}) for u in sliders.values()]
+        where = {"instance_index": value, "ray_origin": value, "ray_direction": value, "screen_pos": value}
+        sent.append(pack({"type": "SceneNodeClickMessage", "name": value, "modifier": value, **where}))
+        sent.append(pack({"type": "ScenePointerMessage", "event_type": "click", "modifier": value, **where}))
+    for words in sent:  # what is no message ends its connection
+        line = connected(page)
+        line.send_binary(camera())
+        assert waited(lambda: page.watched)
+        line.send_binary(words)
+        line.close()
+        assert waited(lambda: not page.watched)
+    line = connected(page)
+    line.send_binary(camera())
+    assert waited(lambda: page.watched)
+    line.send_binary(pack({"type": "GuiUpdateMessage", "uuid": sliders["Ground"], "updates": {"value": False}}))
+    assert waited(lambda: not page._stage.wanted.ground)  # the last one arrived
+    line.close()
+    page.play(True)
+    before = page.drawn
+    assert waited(lambda: page.drawn > before) and page._thread.is_alive()
+    assert status(page.address) == 200
+    wanted = page._stage.wanted
+    assert wanted.color in COLORINGS and wanted.walls in ("glass", "solid", "off") and wanted.clip in ("off", *"xyz")
+
+
+def waited(done, seconds=10.0):
+    """Whether it comes true in time."""
+    deadline = time.monotonic() + seconds
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return done()
 
 
 def test_other_machines_need_the_token(run):
@@ -266,18 +355,7 @@ def test_a_live_page_shows_the_simulation_and_leaves_its_bits_alone():
     page = LivePage(seen, port=0)
     try:
         line = connected(page)
-        look = {
-            "wxyz": [1, 0, 0, 0],
-            "position": [1, 1, 1],
-            "fov": 1.0,
-            "image_height": 9,
-            "image_width": 9,
-            "near": 0.1,
-            "far": 9.0,
-            "look_at": [0, 0, 0],
-            "up_direction": [0, 0, 1],
-        }
-        line.send_binary(msgspec.msgpack.encode({"type": "ViewerCameraMessage", **look}))
+        line.send_binary(camera())
         deadline = time.monotonic() + 10
         while not page.watched and time.monotonic() < deadline:
             time.sleep(0.02)

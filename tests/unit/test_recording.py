@@ -494,11 +494,14 @@ def started(folder, *arguments):
     return child
 
 
-@pytest.mark.parametrize("name, code", [("SIGTERM", 143), ("SIGHUP", 129)])
-def test_signals_end_a_run_with_its_last_frame_and_checkpoint(folder, name, code):
+@pytest.mark.parametrize("name, code, times", [("SIGTERM", 143, 1), ("SIGHUP", 129, 1), ("SIGTERM", 143, 4)])
+def test_signals_end_a_run_with_its_last_frame_and_checkpoint(folder, name, code, times):
+    """Also where one comes several times: from a batch system, or for each thread of a parent that is killed."""
     child = started(folder)
     time.sleep(0.5)
-    child.send_signal(getattr(signal, name))
+    for _ in range(times):
+        child.send_signal(getattr(signal, name))
+        time.sleep(0.01)
     assert child.communicate(timeout=60)[1] == "tumble: interrupted; the data are in scene.h5, go on with --resume\n"
     assert child.returncode == code
     with tb.Trajectory(folder / "scene.h5") as run:

@@ -114,9 +114,10 @@ def test_a_broken_point_leaves_the_others(scene, tmp_path, capsys):
 def test_mistakes_are_one_line(scene, tmp_path, capsys):
     for words, said in (
         ([], "needs --set"),
-        (["--set", "nu=1,2"], "Did you mean 'mu'?"),
+        (["--set", "mus=1,2"], "Did you mean 'mu'?"),
         (["--set", "mu=1,2", "--set", "mu=3"], "is given twice"),
         (["--set", "mu=1,2", "--jobs", "0"], "must be >= 1"),
+        (["--set", "mu=1,2", "--plot", "contact"], "Did you mean 'contacts'?"),
         (["--set", "mu=1,2", "--measure", str(scene)], "Python file that runs"),
         (["--set", "mu=1,2", "--out", str(tmp_path)], "new or empty folder"),
     ):

@@ -33,8 +33,8 @@ def render(
     from ..view.image import check_new
     from ..view.look import render_of
 
-    path = check_new(output(run, out, ".png"), overwrite=overwrite)
     with interrupts.saying(lambda: " before the picture was written"), announced(), Trajectory(run) as trajectory:
+        path = check_new(output(run, out, ".png"), overwrite=overwrite)
         render_of(
             trajectory,
             frame,

@@ -41,8 +41,8 @@ def play(run: Path, host: str, port: int, frame: int | None = None) -> None:
     with interrupts.saying(lambda: ", the page is closed"), Trajectory(run) as trajectory:
         page = RunPage(trajectory, host=host, port=port)
         try:
-            say_where(page)
             page.go(frame or 0)
+            say_where(page)
             page.play(frame is None)
             stay()
         finally:

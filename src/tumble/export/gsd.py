@@ -43,7 +43,9 @@ class Gsd:
         out.configuration.box = [self._box] * 3 + [0, 0, 0]
         out.configuration.dimensions = 3
         p = out.particles
-        p.N, p.types, p.type_shapes = len(rows), [t[0] for t in self._types], [t[1] for t in self._types]
+        p.N = len(rows)
+        if self._types:  # half-spaces alone are no particles, and no type of any
+            p.types, p.type_shapes = [t[0] for t in self._types], [t[1] for t in self._types]
         p.typeid, p.body = self._kind[rows], source.bodies[owner]
         p.position, p.orientation = place, turn
         # In single precision, or the library would not see that they are those of the first frame.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import checks
-from ..errors import FileError, message
+from ..errors import FileError, OptionsError, message
 from ..files import check_place, replacing
 from ..interrupts import deferred
 from ..observe.trajectory import Trajectory
@@ -31,6 +31,8 @@ FORMATS = {
 """Ending of the file and what reads it."""
 SHAPES = ("surfaces", "points")
 PRECISION = ("single", "double")
+SHAPED = ("ParaView (vtkhdf, vtp-series)", ("vtkhdf", "vtp-series"))
+CURVED = ("formats with triangles (vtkhdf, vtp-series, gsd, usd)", ("vtkhdf", "vtp-series", "gsd", "usd"))
 
 
 @dataclass(frozen=True)
@@ -71,28 +73,36 @@ def export(
     out: str | Path | None = None,
     *,
     every: int = 1,
-    shapes: str = "surfaces",
+    shapes: str | None = None,
     precision: str | None = None,
-    segments: int = 16,
+    segments: int | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
 ) -> Exported:
     """Write a run for another tool, see `FORMATS` and docs/export.md.
 
     out: the file (default: the run's name with the format's ending); contacts and tables go beside it. every: frames
-    from one that is written to the next. shapes ("surfaces" or "points") and segments (of a full turn): for ParaView.
-    precision: "single" or "double" (default: double for tables and single for the others; gsd is always single).
+    from one that is written to the next. shapes: for ParaView, "surfaces" (default) or "points". segments: of a full
+    turn of curved surfaces (default: 16). precision: "single" or "double" (default: double for tables and single for
+    the others; gsd is always single).
     """
     checks.choice("export.to", to, FORMATS)
+    for option, given, (where, known) in (("shapes", shapes, SHAPED), ("segments", segments, CURVED)):
+        if given is not None and to not in known:
+            remedy = "Leave it out."
+            raise OptionsError(message(f"export.{option}", f"is for {where}", f"{given} for {to}", remedy))
+    if to == "gsd" and precision == "double":
+        remedy = "Leave it out, or choose another format."
+        raise OptionsError(message("export.precision", "gsd knows single only", precision, remedy))
     with ExitStack() as stack:
         if not isinstance(run, Trajectory):
             run = stack.enter_context(Trajectory(run))
         place = Path(run.path.stem + FORMATS[to][0]) if out is None else checks.file_name("export.out", out, "run.csv")
-        checks.choice("export.shapes", shapes, SHAPES)
+        shapes = checks.choice("export.shapes", "surfaces" if shapes is None else shapes, SHAPES)
         default = "double" if to in ("csv", "parquet") else "single"
         kind = checks.choice("export.precision", default if precision is None else precision, PRECISION)
         numbers = range(0, run.frames, checks.integer("export.every", every, at_least=1))
-        turns = checks.integer("export.segments", segments, at_least=4, at_most=256)
+        turns = checks.integer("export.segments", 16 if segments is None else segments, at_least=4, at_most=256)
         if not numbers:
             raise FileError(message(str(run.path), "needs a frame to export", "0 frames", "Let the run go on."))
         source = Source(run)

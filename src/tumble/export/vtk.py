@@ -217,6 +217,8 @@ class VtpSeries:
             self._lists.append((word, places[path], []))
         self._folder = plan.out.with_name(plan.out.name.partition(".")[0] + "-vtp")
         self._folder.mkdir(exist_ok=True)
+        for path in self.paths(source, plan):  # it would list files of which some are replaced, if this is killed
+            path.unlink(missing_ok=True)
 
     @staticmethod
     def paths(source: Source, plan: Plan) -> list[Path]:

@@ -155,7 +155,7 @@ def turning_friction(c, pair, spinning, rolling, friction):
 
 @merged_formula
 def recovered_work(c, own, x, after, gap, compliance, h):
-    """What of the normal work of contact c pushed an overlap apart, and the most that could have [J]."""
+    """What of the work of contact c (`own`) pushed an overlap apart, and the most that could have [J]."""
     if gap[c] < 0.0 and x[0, c] > 0.0 and not (compliance.shape[1] > 0 and compliance[0, c] > 0.0):
         pushed = x[0, c] * min(max(after[0, c], 0.0), -gap[c] / h)
         return max(0.0, min(own, pushed)), pushed

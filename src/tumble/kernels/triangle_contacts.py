@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .convex import Convex, Pair, Pose, separation, shifted, triangle_corner, triangle_normal
-from .jit import merged_formula
+from .descent import TREE_LEAF, after, boxes_apart
+from .jit import formula, merged_formula
 from .kinds import MESH, TRIANGLE
-from .linalg import axpy, dot, mat_t_vec, mat_vec, sub
+from .linalg import axpy, cross, dot, mat_t_vec, mat_vec, norm, sub
 from .manifold import STEEP, manifold
 from .pair_contacts import step_back
 from .pairs import Limits, Touch, meeting
-from .surfaces import TRIANGLE_A, TRIANGLE_B, Piece, Surface, normal_is_real
+from .surfaces import INNER_EDGE, TRIANGLE_A, TRIANGLE_B, Piece, Surface, mesh_corner, normal_is_real
 
 __all__ = ["Encounter", "triangle_contacts"]
 
@@ -63,11 +64,12 @@ def triangle_contacts(met, piece, pools, scratch, out, row):
     if not counts:
         return 0
     if by_face:
-        touch = _of_face(pair, touch, normal, pools.hulls.point, scratch)
+        depth, touch = touch.gap, _of_face(pair, touch, normal, pools.hulls.point, scratch)
         if touch.gap > touch.reach:
             return 0
         if over:
-            touch = Touch(math.inf, touch.normal, touch.point, touch.reach)
+            around, n = _out_over_a_rim(met, piece, pair, touch, pools, scratch)
+            touch = Touch(depth if around else math.inf, n, touch.point, touch.reach)
     pose = Pose(axpy(t, met.velocity, met.pose.position), met.pose.matrix)
     count = manifold(pair, pools.hulls, pools.loops, scratch, touch, met.limits.size, pose, out, row)
     if count == 1 and not math.isfinite(out[row, 6]):
@@ -117,6 +119,66 @@ def _verdict(met, piece, pools, scratch, normal, n, inside):
     if not real and not inside and not flipped:
         return False, False, False
     return True, face or not real or flipped, not real or flipped
+
+
+@formula
+def _out_over_a_rim(met, piece, pair, touch, pools, scratch):
+    """Whether a face that shares a corner with the triangle, which lies behind it, is less than half as deep as the
+    triangle's own; and the normal of the least deep one.
+
+    A convex shape a little inside a rim crosses the walls below it, too, and may reach far behind them.
+    """
+    best, n, found = 0.5 * touch.gap, touch.normal, False
+    if met.triangle >= 0 or met.surface.kind != MESH or met.surface.s[0] > 0.0:
+        return found, n
+    meshes, trees, entry = pools.meshes, pools.trees, met.surface.entry
+    p, q = triangle_corner(scratch, TRIANGLE_B, 0), triangle_corner(scratch, TRIANGLE_B, 1)
+    r = triangle_corner(scratch, TRIANGLE_B, 2)
+    low = (min(p[0], q[0], r[0]), min(p[1], q[1], r[1]), min(p[2], q[2], r[2]))
+    high = (max(p[0], q[0], r[0]), max(p[1], q[1], r[1]), max(p[2], q[2], r[2]))
+    first, end = meshes.start[entry], meshes.start[entry + 1]
+    root = trees.start[entry]
+    leaves = (trees.start[entry + 1] - root + 1) // 2
+    node = 0
+    while True:
+        if not boxes_apart(trees.box, root + node, low, high):
+            if node < leaves - 1:
+                node = 2 * node + 1
+                continue
+            start = first + TREE_LEAF * (node - leaves + 1)
+            for other in range(start, min(end, start + TREE_LEAF)):
+                above, normal = _face_above(meshes, piece.triangle, other)
+                if above:
+                    out = mat_vec(pair.turn, (-normal[0], -normal[1], -normal[2]))
+                    gap, _, _ = separation(pair, pools.hulls.point, scratch, out)
+                    if gap - pair.a.s[3] > best:
+                        found, best, n = True, gap - pair.a.s[3], out
+        node = after(node)
+        if node == 0:
+            break
+    return found, n
+
+
+@formula
+def _face_above(meshes, triangle, other):
+    """Whether another triangle of a mesh shares a corner with one that lies behind it, and its normal."""
+    here, shared = mesh_corner(meshes.point, meshes.triangle[other, 0]), False
+    for k in range(3):
+        for c in range(3):
+            if meshes.triangle[triangle, k] == meshes.triangle[other, c]:
+                shared = True
+    a = sub(mesh_corner(meshes.point, meshes.triangle[other, 1]), here)
+    b = sub(mesh_corner(meshes.point, meshes.triangle[other, 2]), here)
+    n = cross(a, b)
+    length = norm(n)
+    if not shared or triangle == other or length == 0.0:
+        return False, n
+    n = (n[0] / length, n[1] / length, n[2] / length)
+    for k in range(3):
+        d = sub(mesh_corner(meshes.point, meshes.triangle[triangle, k]), here)
+        if dot(n, d) > INNER_EDGE * norm(d):
+            return False, n
+    return True, n
 
 
 @merged_formula

@@ -355,11 +355,10 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
 
     def _dataset(self, field: str) -> Any:
         if field not in self.fields or field not in BODY_FIELDS:
-            raise FileError(
-                message(
-                    str(self.path), "must hold the field that is asked for", repr(field), nearest(field, self.fields)
-                )
-            )
+            hint = nearest(field, self.fields)
+            if field in BODY_FIELDS:
+                hint = f"Record it with '{field}' in Save.fields."
+            raise FileError(message(str(self.path), "must hold the field that is asked for", repr(field), hint))
         return self._file[f"frames/{field}"]
 
     @contextmanager

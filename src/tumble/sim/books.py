@@ -53,6 +53,12 @@ class Books:
         self.recovery += energy
         self.potential += energy
 
+    def resist(self, energy: float) -> None:
+        """Joints took this of what overlaps gave: a mechanism that has no way out recovers nothing."""
+        taken = min(self.recovery, energy)
+        self.recovery -= taken
+        self.joints += taken
+
     @property
     def defect(self) -> float:
         """Change of the energies less all works."""

@@ -27,6 +27,8 @@ class Reaction:
     """Of all joints [J], but for what was `recovered`"""
     recovered: float
     """By pushing joints back from beyond their limits [J]"""
+    resisted: float
+    """What rigid rows that close a gap of their own took of what contacts pushed [J]; only Euler's velocities push"""
     by_motors: float
     crossed: float
     """Work that external impulses seem to do through the velocity that the projection adds [J]: the joints, which react
@@ -56,13 +58,16 @@ def react(
     along, before = work.velocity[body], joints.energy.of(kick.orientation, work.velocity)
     done, by_motors = joint_forces.work_done(joints, work.before, work.velocity)
     recovered = joint_forces.recovered(joints, work.before, work.velocity)
+    resisted = 0.0
+    if start is None:
+        resisted = max(0.0, -float(joint_forces.ideal_work(joints, work.before, work.velocity).sum()))
     by_motors += joints.project(kick, work.velocity, rest, work.next_pose)
     after = joints.energy.of(kick.orientation, work.velocity)
     np.subtract(work.velocity, work.free, out=change)
     added = work.velocity[body] - along
     crossed = 0.5 * h * float(np.sum(work.force[body] * added[:, :3]) + np.sum(work.torque[body] * added[:, 3:]))
     wanted = before if start is None else start + after - joint_forces.ideal_work(joints, work.before, work.velocity)
-    return Reaction(done + float((after - before).sum()) - recovered, recovered, by_motors, crossed, wanted)
+    return Reaction(done + float((after - before).sum()) - recovered, recovered, resisted, by_motors, crossed, wanted)
 
 
 def hold_joints(model: Model, state: State, work: Workspace, h: float, wanted: np.ndarray) -> tuple[float, float]:

@@ -307,6 +307,7 @@ def _hold(state: State, begun: _Begun, reaction: Reaction, books: Books, scheme:
     books.kinetic += left
     books.joints = begun.entry + reaction.work + left
     books.recovery += reaction.recovered
+    books.resist(reaction.resisted)
     books.motors = reaction.by_motors + by_motors
     books.external -= reaction.crossed
 

@@ -22,7 +22,7 @@ from ..logs import LOG
 from ..scene.files import load_scene
 from .grid import combinations, folder_name
 from .point import Point, run_point
-from .results import gather, measure_of
+from .results import check_plot, gather, measure_of
 
 __all__ = ["Swept", "sweep"]
 
@@ -70,6 +70,7 @@ def sweep(
     points_of = combinations(settings)
     load_scene(path, settings=points_of[0])  # a wrong key is a mistake of the sweep, not of its first point
     measured = measure_of(path if measure is None else Path(measure), required=measure is not None)
+    check_plot(plot, measured)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     jobs = min(len(points_of), checks.integer("sweep.jobs", cores if jobs is None else jobs, at_least=1))
     share = 1 if scheduler is not None else max(1, cores // jobs)

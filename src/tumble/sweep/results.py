@@ -18,11 +18,13 @@ from ..files import replacing
 from ..observe.trajectory import Trajectory
 from .point import Point
 
-__all__ = ["gather", "measure_of", "quantities"]
+__all__ = ["check_plot", "gather", "measure_of", "quantities"]
 
 Measure = Callable[[Trajectory], Mapping[str, float]]
 LAST = ("time", "contacts", "kinetic_energy", "potential_energy")
 WORST = ("largest_overlap", "natural_map", "certificate_energy")
+KNOWN = ("steps", "iterations", *LAST, *WORST, "unconverged", "seconds")
+"""In every table"""
 DRAWN = 4
 """Quantities that are drawn where none is asked for"""
 
@@ -80,14 +82,21 @@ def gather(
             failed.append({**point.settings, "code": outcome["code"], "error": outcome["error"], "folder": place})
     files = [folder / "table.csv"]
     _write_csv(files[0], rows or [dict.fromkeys(settings)])
-    if rows:
-        files += _write_parquet(folder / "table.parquet", rows)
-        files += _draw(folder / "plot.png", rows, settings, plot)
     (folder / "failed.csv").unlink(missing_ok=True)
     if failed:
         files.append(folder / "failed.csv")
         _write_csv(files[-1], failed)
+    if rows:
+        files += _write_parquet(folder / "table.parquet", rows)
+        files += _draw(folder / "plot.png", rows, settings, plot)
     return tuple(files)
+
+
+def check_plot(plot: str | None, measure: Measure | None) -> None:
+    """Refuse a quantity that no table will have, before anything runs; what is measured or passes a plane is known at
+    the end."""
+    if plot is not None and measure is None and "." not in plot:
+        checks.choice("--plot", plot, KNOWN)
 
 
 def _measured(run: Trajectory, measure: Measure | None, point: Point) -> dict[str, float]:

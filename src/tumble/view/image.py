@@ -8,16 +8,20 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .. import checks
 from ..errors import FileError, message
 from ..files import check_place, replacing
 
 __all__ = ["Picture", "check_new", "write_png"]
 
 
-def check_new(path: str | Path, *, overwrite: bool) -> Path:
-    """The path of a file to write, if it is not there already or may be replaced."""
-    path = Path(path)
+def check_new(path: str | Path, *, overwrite: bool, kinds: tuple[str, ...] = (".png",)) -> Path:
+    """The path of a file to write, if it is not there already or may be replaced. kinds: endings that it may have."""
+    path = checks.file_name("path", path, f"picture{kinds[0]}")
     check_place(path)
+    if path.suffix.lower() not in kinds:
+        remedy = f"For example {path.stem}{kinds[0]}."
+        raise FileError(message(str(path), "must end in " + " or ".join(kinds), repr(path.suffix), remedy))
     if path.exists() and not overwrite:
         remedy = "Choose another name, or --overwrite (overwrite=True)."
         raise FileError(message(str(path), "must be a new file", "a file that is there", remedy))

@@ -13,7 +13,10 @@ import numpy as np
 from ..files import replacing
 from .image import check_new
 
-__all__ = ["Panel", "Plot"]
+__all__ = ["KINDS", "Panel", "Plot"]
+
+KINDS = (".png", ".pdf", ".svg")
+"""Endings of the files that a plot can be"""
 
 COLORS = ("#2a6f97", "#e76f51", "#2a9d8f", "#8f7cb0", "#e9c46a", "#6c757d", "#b23a48", "#3a7d44")
 MOST = 12
@@ -55,13 +58,14 @@ class Plot:
         self._labels = [panel.label for panel in panels]
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write a PNG file."""
-        with replacing(check_new(path, overwrite=overwrite)) as temporary:
-            self.write(temporary)
+        """Write a file, .png, .pdf or .svg."""
+        path = check_new(path, overwrite=overwrite, kinds=KINDS)
+        with replacing(path) as temporary:
+            self.write(temporary, path.suffix[1:].lower())
 
-    def write(self, file: Path | BinaryIO) -> None:
-        """Write a PNG, whatever is there."""
-        self.figure.savefig(file, dpi=140, format="png")
+    def write(self, file: Path | BinaryIO, kind: str = "png") -> None:
+        """Write a picture, whatever is there."""
+        self.figure.savefig(file, dpi=140, format=kind)
 
     def _repr_png_(self) -> bytes:
         out = io.BytesIO()

@@ -118,15 +118,19 @@ def panels_of(
 ) -> list[Panel]:
     """Panels of a trajectory: QUANTITIES, or any column of its reports; the overview if none is named."""
     reports: Reports = run.reports
-    if not quantities and on is None and joint is None:
+    if not quantities and on is None and by is None and joint is None:
         return _some(report_panels(reports), run)
-    wanted = list(quantities) or (["force"] if on is not None else ["joints", "torques"])
+    wanted = list(quantities) or (["joints", "torques"] if joint is not None else ["force"])
     make: dict[str, Callable[[], Panel]] = {"force": lambda: _forces(run, on, by, progress)}
     for name, (field, label) in JOINTS.items():
         make[name] = lambda field=field, label=label: _joints(run, field, label, joint)
     for name in wanted:
         if name not in QUANTITIES and name not in reports:
             raise OptionsError(message("plot", "unknown quantity", repr(name), nearest(name, [*QUANTITIES, *reports])))
+    for option, given, needs in (("on", on, ("force",)), ("by", by, ("force",)), ("joint", joint, tuple(JOINTS))):
+        if given is not None and not set(needs) & set(wanted):
+            rule = "goes with " + " or ".join(needs)
+            raise OptionsError(message(f"plot.{option}", rule, " and ".join(wanted), "Leave it out, or name that too."))
     panels = []
     for name in wanted:
         if name in make:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..checks import nearest
 from ..errors import FileError, OptionsError, message
 from ..files import replacing
 from ..interrupts import deferred
@@ -83,7 +82,7 @@ def video_of(
     frames a second; speed: seconds of the run in a second of the video. What is left out is chosen such that the run
     plays in real time, or with the given speed.
     """
-    path = check_new(default_path(trajectory) if path is None else path, overwrite=overwrite)
+    path = check_new(default_path(trajectory) if path is None else path, overwrite=overwrite, kinds=tuple(WRITERS))
     writer = _writer_for(path)
     chosen = look_of("video", {"size": (1280, 720), **look})
     chosen = _even(chosen) if writer is _mp4 else chosen
@@ -145,10 +144,7 @@ def _pictures(
 
 
 def _writer_for(path: Path) -> Callable[[Path, Iterator[np.ndarray], tuple[int, int], float], None]:
-    writers = {".mp4": _mp4, ".gif": _gif}
-    found = writers.get(path.suffix.lower())
-    if found is None:
-        raise OptionsError(message(str(path), "unknown kind of video", path.suffix, nearest(path.suffix, writers)))
+    found = WRITERS[path.suffix.lower()]
     if found is _mp4 and not has_encoder():
         remedy = "Install it with pip install 'tumble[video]', or write a .gif."
         raise OptionsError(message(str(path), "needs an encoder", "no imageio-ffmpeg", remedy))
@@ -182,3 +178,6 @@ def _gif(path: Path, pictures: Iterator[np.ndarray], size: tuple[int, int], fps:
     first = next(frames)
     delay = max(20, 10 * round(100.0 / fps))  # browsers play shorter ones at a tenth of a second
     first.save(path, "GIF", save_all=True, append_images=frames, duration=delay, loop=0)
+
+
+WRITERS = {".mp4": _mp4, ".gif": _gif}

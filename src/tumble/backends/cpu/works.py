@@ -11,16 +11,18 @@ def contact_work(count, x, after, before, gap, compliance, h):
     """Works of the normal and of all other impulses over a step, with relative velocities before and after, and what of
     the normal work pushed overlaps of rigid contacts apart, at up to -gap / h [J].
 
-    Contacts that take more than they give recover nothing, unless others in the same step give what they take.
+    Contacts that take more than they give, by friction too, recover nothing, unless others in the same step give what
+    they take.
     """
     normal, friction, recovery, most = 0.0, 0.0, 0.0, 0.0
     for c in range(count):
-        own = 0.5 * x[0, c] * (after[0, c] + before[0, c])
+        own, eaten = 0.5 * x[0, c] * (after[0, c] + before[0, c]), 0.0
         normal += own
-        recovered, pushed = recovered_work(c, own, x, after, gap, compliance, h)
-        recovery, most = recovery + recovered, most + pushed
         for k in range(1, x.shape[0]):
-            friction += 0.5 * x[k, c] * (after[k, c] + before[k, c])
+            along = 0.5 * x[k, c] * (after[k, c] + before[k, c])
+            friction, eaten = friction + along, eaten + along
+        recovered, pushed = recovered_work(c, own + min(eaten, 0.0), x, after, gap, compliance, h)
+        recovery, most = recovery + recovered, most + pushed
     recovery = min(most, max(recovery, normal + friction))
     return normal - recovery, friction, recovery
 

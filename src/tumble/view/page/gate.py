@@ -9,9 +9,12 @@ the page does not open.
 from __future__ import annotations
 
 import contextlib
+import errno
 import http
 import io
+import os
 import secrets
+import socket
 from collections.abc import Iterator
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -21,6 +24,8 @@ from ...errors import OptionsError, message
 
 __all__ = ["LOOPBACK", "Gate", "guarded_server", "is_wanted"]
 
+PORTS = 1000
+"""Tried from the one that is asked for"""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COOKIE = "tumble_token"
 WANTED = ("ViewerCameraMessage", "SceneNodeClickMessage", "ScenePointerMessage", "GuiUpdateMessage")
@@ -77,8 +82,9 @@ def guarded_server(host: str, port: int, gate: Gate, label: str) -> Any:
     except ImportError:
         remedy = "Install it with pip install 'tumble[view]'."
         raise OptionsError(message("view", "needs viser", "no such package", remedy)) from None
-    with _serving_behind(gate, sockets) as used, contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+    listening = _listening(host, port)
+    with _serving_behind(gate, sockets, listening) as used, contextlib.redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host=host, port=listening.getsockname()[1], label=label, verbose=False)
     inner = getattr(server, "_websock_server", None)
     if not used or not hasattr(inner, "_handle_incoming_message") or not hasattr(inner, "on_client_connect"):
         server.stop()
@@ -89,12 +95,41 @@ def guarded_server(host: str, port: int, gate: Gate, label: str) -> Any:
     return server
 
 
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket at the port, or at the next that is free: viser would try for ever where there is none."""
+    remedy = "Leave --host out, or give an address of this machine, or 0.0.0.0 for all of them."
+    try:
+        if not host.strip():
+            raise OSError(errno.EADDRNOTAVAIL, "empty")
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, UnicodeError):
+        raise OptionsError(message("view.host", "must be an address of this machine", repr(host), remedy)) from None
+    for number in range(port, min(port + PORTS, 65536)):
+        found = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            if os.name == "posix":  # a port may be used again at once; elsewhere this would share it
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind((where[0], number, *where[2:]))
+            found.listen(100)
+            return found
+        except OSError as cause:
+            found.close()
+            if cause.errno == errno.EACCES:
+                words = "Give one above 1023."
+                raise OptionsError(message("view.port", "must be allowed to this user", number, words)) from None
+            if cause.errno != errno.EADDRINUSE:
+                rule = "must be an address of this machine"
+                raise OptionsError(message("view.host", rule, repr(host), remedy)) from None
+    words = "Give another --port, or 0 for any that is free."
+    raise OptionsError(message("view.port", f"{port} and the ports after it must not all be taken", port, words))
+
+
 @contextlib.contextmanager
-def _serving_behind(gate: Gate, sockets: Any) -> Iterator[list[bool]]:
-    """While viser starts, requests are made to ask the gate first."""
+def _serving_behind(gate: Gate, sockets: Any, listening: socket.socket) -> Iterator[list[bool]]:
+    """While viser starts, it is given a socket that listens, and requests are made to ask the gate first."""
     serve, used = sockets.serve, []
 
-    def guarded(*args: Any, process_request: Any = None, **options: Any) -> Any:
+    def guarded(handler: Any, *place: Any, process_request: Any = None, **options: Any) -> Any:
         used.append(True)
 
         def ask(connection: Any, request: Any) -> Any:
@@ -104,7 +139,7 @@ def _serving_behind(gate: Gate, sockets: Any) -> Iterator[list[bool]]:
             gate.stamp(response)
             return response
 
-        return serve(*args, process_request=ask, **options)
+        return serve(handler, sock=listening, process_request=ask, **options)
 
     sockets.serve = guarded
     try:

@@ -208,13 +208,16 @@ class RunPage(Page):
             now = time.perf_counter()
             here = self._shot.frame
             at = at if times[here] <= at < times[min(here + 1, len(times) - 1)] else float(times[here])
-            at += (now - before) * float(np.clip(self._speed.value, 0.01, 100.0))
+            at += (now - before) * float(np.nan_to_num(np.clip(self._speed.value, 0.01, 100.0), nan=1.0))
             before = now
             number = int(np.searchsorted(times, at, side="right")) - 1
-            if at >= times[-1]:
-                number, at = (0, float(times[0])) if self._loop.value else (len(times) - 1, float(times[-1]))
-                if not self._loop.value:
-                    self.play(False)
+            last = len(times) - 1
+            if at >= times[-1] and here != last:
+                number, at = last, float(times[-1])  # seen before it begins again: a run may be over in one picture
+            elif at >= times[-1] and self._loop.value:
+                number, at = 0, float(times[0])
+            elif at >= times[-1]:
+                self.play(False)
             if number != here:
                 self.go(number)
             time.sleep(max(0.0, 1.0 / RATE - (time.perf_counter() - now)))
