@@ -42,9 +42,13 @@ class ContactOperator:
     dim = 3
 
     def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
-        self.arrays = self.contacts = arrays
-        self.backend = backend
+        self.arrays, self.backend = arrays, backend
         self._scaled_frame: np.ndarray | None = None
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        return self.arrays
 
     @property
     def is_soft(self) -> bool:
@@ -139,8 +143,12 @@ class ArticulatedOperator:
 
     def __init__(self, arrays: ArticulatedArrays, backend: ModuleType, diagonal: np.ndarray) -> None:
         self.arrays, self.backend, self._diagonal = arrays, backend, diagonal
-        self.contacts: ContactArrays = arrays.contacts
         self._contacts = ContactOperator(arrays.contacts, backend)
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        return self.arrays.contacts
 
     @property
     def count(self) -> int:
@@ -221,7 +229,11 @@ class RollingOperator:
 
     def __init__(self, arrays: RollingArrays, backend: ModuleType, articulated: ArticulatedOperator) -> None:
         self.arrays, self.backend, self._articulated = arrays, backend, articulated
-        self.contacts: ContactArrays = articulated.contacts
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        return self.arrays.joints.contacts
 
     @property
     def count(self) -> int:
