@@ -220,14 +220,16 @@ import numpy as np
 import tumble as tb
 from tumble.kernels import jit, pool
 
+OPTIONS, SOLVER = tb.StepOptions(dt=2e-3), tb.SolverAPGD(max_iterations=150)
+
 def simulation(threads=2):
     scene = tb.SceneBuilder()
     scene.add_static(tb.open_box(inner=(1.2, 1.2, 2.0)))
     points = tb.grid_points((11, 11, 10), 0.1001, origin=(-0.53, -0.53, 0.05))
     scene.add_copies(tb.Sphere(0.05), position=points, mass=0.1)
-    return tb.Simulation(scene.build(), options=tb.StepOptions(dt=2e-3), threads=threads)
+    return tb.Simulation(scene.build(), options=OPTIONS, solver=SOLVER, threads=threads)
 
-def run(steps=12, threads=2):
+def run(steps=6, threads=2):
     sim = simulation(threads)
     for _ in range(steps):
         sim.step()
@@ -252,7 +254,7 @@ assert found == [alone] * 3
 """,
     "more threads than cores, and another number each step": """
 sim = simulation()
-for k in range(12):
+for k in range(6):
     sim.threads = (16, 1, 5, 2)[k % 4]
     sim.step()
 assert bits(sim) == alone
@@ -287,7 +289,7 @@ if __name__ == "__main__":
 sim, done, interrupts, ended = simulation(), 0, 0, False
 def disturb():
     while not ended:
-        time.sleep(0.013)
+        time.sleep(0.007)
         os.kill(os.getpid(), signal.SIGINT)
 disturber = threading.Thread(target=disturb)
 armed = False
@@ -296,7 +298,9 @@ def interrupt(*_):
         raise KeyboardInterrupt
 signal.signal(signal.SIGINT, interrupt)
 disturber.start()
-while sim.state.step < 12:
+while interrupts == 0 or sim.state.step < 6:
+    if sim.state.step == 6:
+        sim = simulation()
     try:
         armed = True
         sim.step()
