@@ -92,14 +92,14 @@ class Case:
         problem = ConeProblem(BlockGroup(BlockKind.CONE, 3, count, self.mu), bias, ContactOperator(op, backend), h=0.01)
         self.cone = ConeArrays(count, bias, self.mu)
         self.gauge = GaugeArrays(count, 3, bias, self.friction, scale, weight, coulomb, 0.3)
-        self.lanes = lanes_of(problem, dtype)
-        for array in self.lanes[3:]:
+        self.lanes, self.bodies = lanes_of(problem, dtype)
+        for array in (*self.lanes[2:], *self.bodies[3:]):
             array[...] = 77  # left there by another problem
         self.eps = 100.0 * np.finfo(dtype).eps / data.EPS  # in units of assert_close
-        backend.pack_contacts(op, self.cone, self.gauge, self.lanes, self.x)
-        backend.pack_ends(op, self.cone, self.lanes)
-        backend.pack_bodies(op, self.lanes)
-        backend.body_lanes(op.entry_start, self.lanes)
+        backend.pack_contacts(op.frame, op.compliance, self.cone, self.gauge, self.lanes, self.x)
+        backend.pack_ends(count, self.lanes.part, op.slot_a, op.slot_b, op.arms, self.bodies)
+        backend.pack_bodies(op.inverse_mass, op.inverse_inertia, self.bodies)
+        backend.body_lanes(self.bodies)
 
     def product(self, x):
         """N x."""
@@ -131,7 +131,7 @@ def test_iterations_in_lanes_are_those_of_the_product(backend, count, dtype):
         x, d, old = z, change, u
         backend.contact_lanes(case.lanes, scalars())
         got = backend.sum_lanes(case.lanes)
-        backend.body_lanes(case.op.entry_start, case.lanes)
+        backend.body_lanes(case.bodies)
         assert_close(case.impulses()[:, :n], x, size, case.eps)
         assert_close(got, sums, (1.0 + n) * size**2, case.eps)
 

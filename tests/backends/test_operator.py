@@ -21,13 +21,13 @@ SMALL = 24
 @pytest.mark.parametrize("count", COUNTS)
 def test_impulses_give_bodies_their_change_of_velocity(backend, count):
     op, x = data.contacts(count, count), spare(3, count, np.random.default_rng(1))
-    backend.lay_down(op, x)
+    backend.lay_down(op.count, op.frame, op.slot_a, op.slot_b, x, op.entry_force)
     e = op.frame[:, :count].T.reshape(count, 3, 3)
     force = np.einsum("nij,in->nj", e, x[:, :count])
     for slot, sign in ((op.slot_a[:count], -1.0), (op.slot_b[:count], 1.0)):
         used = slot < op.entry_start[-1]
         assert_close(op.entry_force[slot[used]], sign * force[used])
-    backend.gather(op)
+    backend.gather(op.entry_start, op.entry_arm, op.entry_force, op.inverse_mass, op.inverse_inertia, op.body_velocity)
     assert_close(op.body_velocity, data.pushed(op, x))
 
 
@@ -36,7 +36,7 @@ def test_impulses_give_bodies_their_change_of_velocity(backend, count):
 def test_rows_read_the_relative_velocity_of_the_points(backend, count):
     rng = np.random.default_rng(2)
     op, v, out = data.contacts(count, count), rng.normal(size=(BODIES, 6)), spare(3, count)
-    backend.read_rows(op, v, out)
+    backend.read_rows(op.count, op.body_a, op.body_b, op.frame, op.arms, v, out)
     assert_close(out[:, :count], data.relative(op, v))
     assert np.all(np.isnan(out[:, count:]))
 

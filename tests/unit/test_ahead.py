@@ -18,9 +18,12 @@ from tumble.backends.base import PASSES
 listing = ahead._start("list", sys.argv[1], stdout=subprocess.PIPE)
 calls = pickle.loads(listing.communicate()[0])
 ahead._step_small_scene(sys.argv[1])
+if sys.argv[1] == "apgd":
+    ahead._step_small_scene("apgd", precision="single")
 kernels = [(ahead._kernel(backends.choose(), module, name), types) for module, name, types in calls]
 missing = [str(kernel) for kernel, types in kernels if types not in kernel.overloads]
 passes = [name for group in PASSES.values() for name in group]
+assert sys.argv[1] != "apgd" or calls[0][1] == "apgd_single_lanes"  # which helpers compile last
 called = {name for name in passes if getattr(getattr(backends.choose(), name), "signatures", [])}
 print(len(kernels), missing, called - {kernel.__name__ for kernel, _ in kernels})
 """

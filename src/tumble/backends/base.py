@@ -267,14 +267,21 @@ class LaneArrays(NamedTuple):
 
     count: int
     part: int  # contacts in a block of a pass, a multiple of LANES
-    body_part: int  # bodies in a block
     block: np.ndarray  # (blocks * LANE_ROWS * LANES,)
     ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
+    partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
+    sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
+
+
+class LaneBodies(NamedTuple):
+    """Bodies, which take their impulses from `LaneArrays.ends` and leave their velocities there."""
+
+    part: int  # bodies in a block of a pass
+    start: np.ndarray  # (bodies + 1,) int64: entries of each, as in `ContactArrays`
+    ends: np.ndarray  # that of the contacts
     place: np.ndarray  # (2 cap + 1,) uint32: of each entry: twice the place of its contact in `ends`, 1 more on side B
     arm: np.ndarray  # (2 cap + 1, 4): of each entry, and 1 on side B, -1 on side A
     inverse: np.ndarray  # (bodies, 9): inverse masses, inverse inertias
-    partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
-    sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
 
 
 class PaperArrays(NamedTuple):

@@ -42,9 +42,13 @@ class ContactOperator:
     dim = 3
 
     def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
-        self.arrays = self.contacts = arrays
-        self.backend = backend
+        self.arrays, self.backend = arrays, backend
         self._scaled_frame: np.ndarray | None = None
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        return self.arrays
 
     @property
     def is_soft(self) -> bool:
@@ -62,13 +66,15 @@ class ContactOperator:
 
     def velocity(self, x: np.ndarray) -> np.ndarray:
         """M^-1 D x, the change of velocity of every body (bodies, 6); the array is reused by the next product."""
-        self.backend.lay_down(self.arrays, x)
-        self.backend.gather(self.arrays)
+        a, b = self.arrays, self.backend
+        b.lay_down(a.count, a.frame, a.slot_a, a.slot_b, x, a.entry_force)
+        b.gather(a.entry_start, a.entry_arm, a.entry_force, a.inverse_mass, a.inverse_inertia, a.body_velocity)
         return self.arrays.body_velocity
 
     def relative(self, velocity: np.ndarray, out: np.ndarray) -> None:
         """out = D^T v for body velocities (bodies, 6)."""
-        self.backend.read_rows(self.arrays, velocity, out)
+        a = self.arrays
+        self.backend.read_rows(a.count, a.body_a, a.body_b, a.frame, a.arms, velocity, out)
 
     def diagonal_blocks(self, out: np.ndarray) -> None:
         """See `DelassusOperator`."""
@@ -137,8 +143,12 @@ class ArticulatedOperator:
 
     def __init__(self, arrays: ArticulatedArrays, backend: ModuleType, diagonal: np.ndarray) -> None:
         self.arrays, self.backend, self._diagonal = arrays, backend, diagonal
-        self.contacts: ContactArrays = arrays.contacts
         self._contacts = ContactOperator(arrays.contacts, backend)
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        return self.arrays.contacts
 
     @property
     def count(self) -> int:
@@ -219,7 +229,11 @@ class RollingOperator:
 
     def __init__(self, arrays: RollingArrays, backend: ModuleType, articulated: ArticulatedOperator) -> None:
         self.arrays, self.backend, self._articulated = arrays, backend, articulated
-        self.contacts: ContactArrays = articulated.contacts
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        return self.arrays.joints.contacts
 
     @property
     def count(self) -> int:

@@ -84,7 +84,7 @@ class SolverAPGD(AntiRelaxedSolver):
             self.precision == Precision.AUTO and problem.count >= SINGLE_FROM and not self.record
         )
         if single and stop.kind != STOP[Stop.CERTIFICATE]:
-            k, products, code, value = b.apgd_single_lanes(*groups, scalars, lanes_of(problem, np.float32))
+            k, products, code, value = b.apgd_single_lanes(*groups, scalars, *lanes_of(problem, np.float32))
             first = work.history[0]
             if code != b.SPENT:
                 return k, products, code, value
@@ -93,7 +93,7 @@ class SolverAPGD(AntiRelaxedSolver):
             work.x[:, : problem.count] = work.best[:, : problem.count]
             stop = stop._replace(limit=stop.limit - k)
             scalars[Scalar.THETA], scalars[Scalar.BETA] = 1.0, 0.0
-        more, spent, code, value = b.apgd_lanes(op, cone, gauge, stop, work, scalars, lanes_of(problem, np.float64))
+        more, spent, code, value = b.apgd_lanes(op, cone, gauge, stop, work, scalars, *lanes_of(problem, np.float64))
         if k:
             work.history[0] = first
         return k + more, products + spent, code, value

@@ -6,13 +6,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import END_ROWS, LANE_BODIES, LANE_CONTACTS, LANE_FEW, LANE_ROWS, LANES, LaneArrays, blocks
+from ..backends.base import (
+    END_ROWS,
+    LANE_BODIES,
+    LANE_CONTACTS,
+    LANE_FEW,
+    LANE_ROWS,
+    LANES,
+    LaneArrays,
+    LaneBodies,
+    blocks,
+)
 from ..problem.cone_problem import ConeProblem
 
 __all__ = ["lanes_of"]
 
 
-def lanes_of(problem: ConeProblem, dtype: type) -> LaneArrays:
+def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]:
     """Lanes for a problem, kept between steps; their content is whatever was left there."""
     cap = problem.bias.shape[1]
     entries, bodies = len(problem.operator.arrays.entry_arm), len(problem.operator.arrays.inverse_mass)
@@ -23,21 +33,20 @@ def lanes_of(problem: ConeProblem, dtype: type) -> LaneArrays:
         inverse=(bodies, 9), partial=(parts, 3 * LANES),
     )  # fmt: skip
     few = problem.count <= LANE_FEW
-    return LaneArrays(
+    contacts = LaneArrays(
         problem.count,
         LANE_FEW if few else LANE_CONTACTS,
-        max(1, bodies) if few else LANE_BODIES,
         made.block,
         made.ends,
-        problem.scratch_of(_Places, dtype=np.uint32, place=(entries,)).place,
-        made.arm,
-        made.inverse,
         made.partial,
         problem.scratch_of(_Sums, sums=(parts, 5 * LANES)).sums,
     )
+    place = problem.scratch_of(_Places, dtype=np.uint32, place=(entries,)).place
+    part, start = max(1, bodies) if few else LANE_BODIES, problem.operator.arrays.entry_start
+    return contacts, LaneBodies(part, start, made.ends, place, made.arm, made.inverse)
 
 
-class _Numbers(NamedTuple):  # of one precision, see `LaneArrays`
+class _Numbers(NamedTuple):  # of one precision, see `LaneArrays` and `LaneBodies`
     block: np.ndarray
     ends: np.ndarray
     arm: np.ndarray

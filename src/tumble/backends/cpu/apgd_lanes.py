@@ -59,16 +59,16 @@ def _verified(op, cone, gauge, stop, work, curvature, best_value):
 
 
 @loop
-def _iterations(op, lanes, scalars, count):
+def _iterations(lanes, bodies, scalars, count):
     for _ in range(count):
         contact_lanes(lanes, scalars)
-        body_lanes(op.entry_start, lanes)
+        body_lanes(bodies)
         dd, dh, gd = sum_lanes(lanes)
         next_scalars(dd, dh, gd, scalars)
 
 
 @loop
-def _begin(op, cone, gauge, stop, work, scalars, lanes):
+def _begin(op, cone, gauge, stop, work, scalars, lanes, bodies):
     """The guess in the lanes, unless it is good enough: (products, its stopping value)."""
     project_all(cone.count, cone.friction, work.x)
     products = 1
@@ -78,23 +78,23 @@ def _begin(op, cone, gauge, stop, work, scalars, lanes):
     product(op, work.x, work.nx)
     best_value = first_value(gauge, stop, work)
     if not best_value <= stop.tolerance:
-        pack_contacts(op, cone, gauge, lanes, work.x)
-        pack_ends(op, cone, lanes)
-        pack_bodies(op, lanes)
-        body_lanes(op.entry_start, lanes)
+        pack_contacts(op.frame, op.compliance, cone, gauge, lanes, work.x)
+        pack_ends(cone.count, lanes.part, op.slot_a, op.slot_b, op.arms, bodies)
+        pack_bodies(op.inverse_mass, op.inverse_inertia, bodies)
+        body_lanes(bodies)
     return products, best_value
 
 
 @loop
-def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes):
+def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
     """As `apgd`, over lanes in double precision."""
-    products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes)
+    products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes, bodies)
     if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
     cap, mark, since, checks, k = scalars[Scalar.LIMIT], best_value, 0, 0, 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
-        _iterations(op, lanes, scalars, ahead)
+        _iterations(lanes, bodies, scalars, ahead)
         k += ahead
         value = stop.tolerance if stop.kind == CERTIFICATE else lane_value(stop.kind, lanes, gauge)
         if stop.kind == CERTIFICATE or (stop.kind == RESIDUAL_EQ25 and value <= 1.5 * stop.tolerance):
@@ -116,16 +116,16 @@ def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes):
 
 
 @loop
-def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes):
+def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
     """As `apgd`, over lanes in single precision. The status is `SPENT` where double has to go on, from the best."""
-    products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes)
+    products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes, bodies)
     if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
     low, mark, since, aim, tries, k = best_value, best_value, 0, stop.tolerance, 0, 0
     cap, idle = scalars[Scalar.LIMIT], 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
-        _iterations(op, lanes, scalars, ahead)
+        _iterations(lanes, bodies, scalars, ahead)
         k += ahead
         value = lane_value(stop.kind, lanes, gauge)
         if k < work.history.size:

@@ -109,8 +109,9 @@ def _rows_and_factor(op):
 @loop
 def articulated_velocity(op, x):
     """op.contacts.body_velocity = A^-1 P x: contacts and bounded rows, then the joints."""
-    lay_down(op.contacts, x)
-    gather(op.contacts)
+    a = op.contacts
+    lay_down(a.count, a.frame, a.slot_a, a.slot_b, x, a.entry_force)
+    gather(a.entry_start, a.entry_arm, a.entry_force, a.inverse_mass, a.inverse_inertia, a.body_velocity)
     push_and_eliminate(op, x)
 
 
@@ -127,7 +128,7 @@ def push_and_eliminate(op, x):
 def articulated_rows(op, v, out):
     """out = P^T v."""
     contacts = op.contacts
-    read_rows(contacts, v, out)
+    read_rows(contacts.count, contacts.body_a, contacts.body_b, contacts.frame, contacts.arms, v, out)
     for r in range(op.bounded_body.shape[0]):
         c = contacts.count + r
         out[0, c], out[1, c], out[2, c] = row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0

@@ -16,7 +16,7 @@ from ..base import END_ROWS, LANE_ROWS, LANES
 from .measure import RESIDUAL_EQ25, natural_value
 
 PARTS = "(lanes.count + lanes.part - 1) // lanes.part"
-BODY_PARTS = "(lanes.inverse.shape[0] + lanes.body_part - 1) // lanes.body_part"
+BODY_PARTS = "(bodies.inverse.shape[0] + bodies.part - 1) // bodies.part"
 WIDE = np.uint64(LANES)
 SIZE = np.uint64(LANES * LANE_ROWS)
 (
@@ -47,9 +47,9 @@ def _end(c):
 
 
 @blockwise(1, PARTS)
-def pack_contacts(block, op, cone, gauge, lanes, x):
+def pack_contacts(block, frame, compliance, cone, gauge, lanes, x):
     """Lanes of a scaled problem, with impulses x that have made no step yet. Lanes without a contact are zero."""
-    b, ends, frame, soft = lanes.block, lanes.ends, op.frame, op.compliance.shape[1] > 0
+    b, ends, soft = lanes.block, lanes.ends, compliance.shape[1] > 0
     for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
         i = _place(c)
         for k in range(9):
@@ -57,8 +57,8 @@ def pack_contacts(block, op, cone, gauge, lanes, x):
         b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
         b[i + MU], b[i + FR] = cone.friction[c], gauge.friction[c]
         b[i + SN], b[i + ST], b[i + W0] = gauge.scale[0, c], gauge.scale[1, c], gauge.weight[c]
-        b[i + EN] = op.compliance[0, c] if soft else 0.0
-        b[i + ET] = op.compliance[1, c] if soft else 0.0
+        b[i + EN] = compliance[0, c] if soft else 0.0
+        b[i + ET] = compliance[1, c] if soft else 0.0
         n, u, w = x[0, c], x[1, c], x[2, c]
         b[i + X0], b[i + X1], b[i + X2] = n, u, w
         for k in (D0, D1, D2, O0, O1, O2, S0):
@@ -80,36 +80,36 @@ def pack_contacts(block, op, cone, gauge, lanes, x):
         b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
 
 
-@blockwise(1, PARTS)
-def pack_ends(block, op, cone, lanes):
+@blockwise(1, "(count + part - 1) // part")
+def pack_ends(block, count, part, slot_a, slot_b, arms, bodies):
     """Where the entries of bodies find their contacts."""
-    for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
+    for c in range(block * part, min(count, (block + 1) * part)):
         i = np.uint64(2) * _end(c)
         for side in range(2):
-            e = op.slot_b[c] if side else op.slot_a[c]
-            if e < op.entry_start[op.entry_start.size - 1]:  # else of a body that cannot move
-                lanes.place[e] = i + np.uint64(side)
+            e = slot_b[c] if side else slot_a[c]
+            if e < bodies.start[bodies.start.size - 1]:  # else of a body that cannot move
+                bodies.place[e] = i + np.uint64(side)
                 for k in range(3):
-                    lanes.arm[e, k] = op.arms[3 * side + k, c]
-                lanes.arm[e, 3] = 1.0 if side else -1.0
+                    bodies.arm[e, k] = arms[3 * side + k, c]
+                bodies.arm[e, 3] = 1.0 if side else -1.0
 
 
 @blockwise(1, BODY_PARTS)
-def pack_bodies(block, op, lanes):
+def pack_bodies(block, inverse_mass, inverse_inertia, bodies):
     """Inverse masses and inertias in the precision of the lanes."""
-    for i in range(block * lanes.body_part, min(op.inverse_mass.shape[0], (block + 1) * lanes.body_part)):
+    for i in range(block * bodies.part, min(inverse_mass.shape[0], (block + 1) * bodies.part)):
         for k in range(3):
-            lanes.inverse[i, k] = op.inverse_mass[i, k]
+            bodies.inverse[i, k] = inverse_mass[i, k]
         for k in range(6):
-            lanes.inverse[i, 3 + k] = op.inverse_inertia[i, k]
+            bodies.inverse[i, 3 + k] = inverse_inertia[i, k]
 
 
 @blockwise(1, BODY_PARTS)
-def body_lanes(block, entry_start, lanes):
+def body_lanes(block, bodies):
     """Velocities of both ends of all contacts from their world impulses: V = M^-1 (sum of the body's entries)."""
-    b, place, arm, inverse = lanes.ends, lanes.place, lanes.arm, lanes.inverse
+    entry_start, b, place, arm, inverse = bodies.start, bodies.ends, bodies.place, bodies.arm, bodies.inverse
     zero = b.dtype.type(0.0)
-    for i in range(block * lanes.body_part, min(inverse.shape[0], (block + 1) * lanes.body_part)):
+    for i in range(block * bodies.part, min(inverse.shape[0], (block + 1) * bodies.part)):
         first, end = entry_start[i], entry_start[i + 1]
         fx, fy, fz, tx, ty, tz = zero, zero, zero, zero, zero, zero
         for e in range(first, end):

@@ -9,11 +9,10 @@ from ...kernels.jit import block_length, blockwise, item_index, loop
 from ..base import BLOCK, BODY_BLOCK, ContactArrays, MatrixArrays
 
 
-@blockwise(BLOCK, "op.count")
-def lay_down(block, op, x):
+@blockwise(BLOCK)
+def lay_down(block, count, frame, slot_a, slot_b, x, force):
     """World impulses of all contacts at their entries."""
-    count, g = op.count, op.frame
-    slot_a, slot_b, force = op.slot_a, op.slot_b, op.entry_force
+    g = frame
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         n, u, w = x[0, c], x[1, c], x[2, c]
@@ -25,11 +24,10 @@ def lay_down(block, op, x):
         force[b, 0], force[b, 1], force[b, 2] = fx, fy, fz
 
 
-@blockwise(BODY_BLOCK, "op.inverse_mass.shape[0]")
-def gather(block, op):
-    """body_velocity = M^-1 (sum of the body's entries)."""
-    start, arm, force = op.entry_start, op.entry_arm, op.entry_force
-    im, ii, v = op.inverse_mass, op.inverse_inertia, op.body_velocity
+@blockwise(BODY_BLOCK, "inverse_mass.shape[0]")
+def gather(block, start, arm, force, inverse_mass, inverse_inertia, v):
+    """v = M^-1 (sum of the body's entries)."""
+    im, ii = inverse_mass, inverse_inertia
     n = im.shape[0]
     for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
         fx, fy, fz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -48,10 +46,10 @@ def gather(block, op):
         v[i, 5] = ii[i, 4] * tx + ii[i, 5] * ty + ii[i, 2] * tz
 
 
-@blockwise(BLOCK, "op.count")
-def read_rows(block, op, v, out):
+@blockwise(BLOCK)
+def read_rows(block, count, body_a, body_b, frame, arms, v, out):
     """out = D^T v for body velocities v (bodies, 6)."""
-    count, g, arms, body_a, body_b = op.count, op.frame, op.arms, op.body_a, op.body_b
+    g = frame
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         i, j = body_a[c], body_b[c]
@@ -68,9 +66,10 @@ def read_rows(block, op, v, out):
 @loop
 def contact_product(op, x, out):
     """out = N x in two passes."""
-    lay_down(op, x)
-    gather(op)
-    read_rows(op, op.body_velocity, out)
+    force, v = op.entry_force, op.body_velocity
+    lay_down(op.count, op.frame, op.slot_a, op.slot_b, x, force)
+    gather(op.entry_start, op.entry_arm, force, op.inverse_mass, op.inverse_inertia, v)
+    read_rows(op.count, op.body_a, op.body_b, op.frame, op.arms, v, out)
     add_compliance(op, x, out)
 
 

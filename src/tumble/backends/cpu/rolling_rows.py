@@ -59,11 +59,11 @@ def _read_turns(block, count, body_a, body_b, g, v, out):
 @loop
 def rolling_velocity(op, x):
     """body_velocity = A^-1 P x"""
-    contacts = op.joints.contacts
-    lay_down(contacts, x)
-    _lay_torques(contacts.count, contacts.slot_a, contacts.slot_b, op.turn_frame, x, op.entry_torque)
-    gather(contacts)
-    _gather_torques(contacts.entry_start, op.entry_torque, contacts.inverse_inertia, contacts.body_velocity)
+    a = op.joints.contacts
+    lay_down(a.count, a.frame, a.slot_a, a.slot_b, x, a.entry_force)
+    _lay_torques(a.count, a.slot_a, a.slot_b, op.turn_frame, x, op.entry_torque)
+    gather(a.entry_start, a.entry_arm, a.entry_force, a.inverse_mass, a.inverse_inertia, a.body_velocity)
+    _gather_torques(a.entry_start, op.entry_torque, a.inverse_inertia, a.body_velocity)
     push_and_eliminate(op.joints, x)
 
 
