@@ -277,7 +277,7 @@ def test_garbage_from_outside_leaves_the_page_alone(page):
     assert wanted.color in COLORINGS and wanted.walls in ("glass", "solid", "off") and wanted.clip in ("off", *"xyz")
 
 
-def waited(done, seconds=10.0):
+def waited(done, seconds=60.0):
     """Whether it comes true in time."""
     deadline = time.monotonic() + seconds
     while not done() and time.monotonic() < deadline:

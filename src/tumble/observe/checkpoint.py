@@ -96,6 +96,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         )
     check_readable(path)
     try:
+        file: Any
         with h5py.File(path, "r") as file:
             _check_kind(path, file)
             state, digest = _read_state(file), str(file.attrs["sha256"])
@@ -167,9 +168,11 @@ def _read_state(file: Any) -> State:
         shape = (3 if name in MEMORY_COLUMNS else len(array), contacts)
         _expect(array.shape == shape, f"memory/{name} of shape {shape}, not {array.shape}")
     laws = {name: columns.pop(name) for name in [*columns] if name not in MEMORY_COLUMNS}
-    joints = [_read(file, name, 1, np.float64, finite=name != "target") for name in JOINT_ARRAYS]
-    flow = {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
-    return State(time, step, *bodies, ContactMemory(*keys, **columns, laws=laws), *joints, **flow)
+    rest: dict[str, Any] = {n: _read(file, n, 1, np.float64, finite=n != "target") for n in JOINT_ARRAYS}
+    rest |= {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
+    position, orientation, velocity, spin = bodies
+    memory = ContactMemory(*keys, **columns, laws=laws)
+    return State(time, step, position, orientation, velocity, spin, memory, **rest)
 
 
 def _read(file: Any, name: str, axes: int, dtype: Any, width: int | None = None, finite: bool = True) -> np.ndarray:
@@ -188,7 +191,7 @@ def _expect(right: bool, wanted: str) -> None:
         raise ValueError(f"it must have {wanted}")
 
 
-def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
+def plain(attributes: Mapping[str, Any]) -> dict[str, Attribute]:
     """HDF5 attributes as Python values."""
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in attributes.items()}
 

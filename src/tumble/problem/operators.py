@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -272,9 +272,9 @@ class RollingOperator:
         return self._articulated.eliminated(both[order.ravel()], compliance)
 
 
-def contact_arrays(operator: ContactOperator | ArticulatedOperator | RollingOperator) -> ContactArrays:
+def contact_arrays(operator: DelassusOperator) -> ContactArrays:
     """Frames, arms and compliance of the contacts of a step's operator."""
-    arrays = getattr(operator.arrays, "joints", operator.arrays)
+    arrays: Any = getattr(operator.arrays, "joints", operator.arrays)
     return getattr(arrays, "contacts", arrays)
 
 
