@@ -68,13 +68,17 @@ def make_solvers(names: str, options: Mapping[str, Any]) -> list[Solver]:
     return out
 
 
-def solve_file(path: str | Path, solver: Solver, law: str, *, threads: int | None = None) -> tuple[FileProblem, Solved]:
+def solve_file(
+    path: str | Path, solver: Solver, law: str, *, threads: int | None = None
+) -> tuple[FileProblem, tuple[dict[str, Any], Solution]]:
     """Read and solve a problem."""
     stored = read_problem(path)
     return stored, solve_stored(stored, solver, law, threads=threads)
 
 
-def solve_stored(stored: FileProblem, solver: Solver, law: str, *, threads: int | None = None) -> Solved:
+def solve_stored(
+    stored: FileProblem, solver: Solver, law: str, *, threads: int | None = None
+) -> tuple[dict[str, Any], Solution]:
     """Solve a problem that was read, kernels loaded before the clock starts."""
     with _threads(threads):
         solver.solve(_tiny(stored.problem), law=law)

@@ -127,16 +127,17 @@ class Save:
                 got, remedy = checks.short(self.bodies), "For example ('balls', 3)."
                 raise OptionsError(message("Save.bodies", "must be names or indices, at least one", got, remedy))
             object.__setattr__(self, "bodies", tuple(self.bodies))
-        _check_suffix("Save.path", self.path)
+        _check_suffix("Save.path", Path(self.path))
         if self.checkpoint is not None:
             path = checks.file_name("Save.checkpoint", self.checkpoint, "run.checkpoint.h5", error=OptionsError)
             object.__setattr__(self, "checkpoint", path)
-            _check_suffix("Save.checkpoint", self.checkpoint)
+            _check_suffix("Save.checkpoint", path)
 
     @property
     def checkpoint_path(self) -> Path:
         """Where the checkpoint lies: run.h5 -> run.checkpoint.h5."""
-        return self.checkpoint or self.path.with_suffix(".checkpoint" + self.path.suffix)
+        path = Path(self.path)
+        return path.with_suffix(".checkpoint" + path.suffix) if self.checkpoint is None else Path(self.checkpoint)
 
 
 def _check_suffix(where: str, path: Path) -> None:

@@ -257,15 +257,10 @@ def test_garbage_from_outside_leaves_the_page_alone(page):
         sent.append(pack({"type": "SceneNodeClickMessage", "name": value, "modifier": value, **where}))
         sent.append(pack({"type": "ScenePointerMessage", "event_type": "click", "modifier": value, **where}))
     for words in sent:  # what is no message ends its connection
-        line = connected(page)
-        line.send_binary(camera())
-        assert waited(lambda: page.watched)
+        line = browsing(page)
         line.send_binary(words)
         line.close()
-        assert waited(lambda: not page.watched)
-    line = connected(page)
-    line.send_binary(camera())
-    assert waited(lambda: page.watched)
+    line = browsing(page)
     line.send_binary(pack({"type": "GuiUpdateMessage", "uuid": sliders["Ground"], "updates": {"value": False}}))
     assert waited(lambda: not page._stage.wanted.ground)  # the last one arrived
     line.close()
@@ -277,7 +272,20 @@ def test_garbage_from_outside_leaves_the_page_alone(page):
     assert wanted.color in COLORINGS and wanted.walls in ("glass", "solid", "off") and wanted.clip in ("off", *"xyz")
 
 
-def waited(done, seconds=10.0):
+def browsing(page):
+    """A connection that the page takes for a browser's; what comes from others has no effect. On a machine that is busy
+    a browser tries again, too."""
+    for _ in range(5):
+        before = set(page._server.get_clients())
+        line = connected(page)
+        line.send_binary(camera())
+        if waited(lambda before=before: set(page._server.get_clients()) - before, 15.0):
+            return line
+        line.close()
+    raise AssertionError("the page takes nobody in")
+
+
+def waited(done, seconds=60.0):
     """Whether it comes true in time."""
     deadline = time.monotonic() + seconds
     while not done() and time.monotonic() < deadline:

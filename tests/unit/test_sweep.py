@@ -117,6 +117,9 @@ def test_mistakes_are_one_line(scene, tmp_path, capsys):
         (["--set", "mus=1,2"], "Did you mean 'mu'?"),
         (["--set", "mu=1,2", "--set", "mu=3"], "is given twice"),
         (["--set", "mu=1,2", "--jobs", "0"], "must be >= 1"),
+        (["--set", "mu=1,2", "--scheduler", "nowhere"], "must be an address with a port"),
+        (["--set", "mu=1,2", "--scheduler", "tpc://here:8786"], "Did you mean 'tcp'?"),
+        (["--set", "mu=1,2", "--scheduler", "tcp://here"], "like tcp://host:8786"),
         (["--set", "mu=1,2", "--plot", "contact"], "Did you mean 'contacts'?"),
         (["--set", "mu=1,2", "--measure", str(scene)], "Python file that runs"),
         (["--set", "mu=1,2", "--out", str(tmp_path)], "new or empty folder"),
@@ -185,7 +188,7 @@ def test_a_dask_cluster_does_the_same(scene, tmp_path):
 def test_a_scheduler_that_is_not_there(scene, tmp_path, capsys, monkeypatch):
     pytest.importorskip("distributed", reason="distributed is not installed: no cluster is tried")
     words = ["sweep", str(scene), "--set", "mu=1,2", "--out", str(tmp_path / "o"), "--scheduler"]
-    assert main([*words, "tcp:/nowhere"]) == 2
+    assert main([*words, "tcp://127.0.0.1:1"]) == 2
     assert "must be a running Dask scheduler" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert main([*words, "tcp://127.0.0.1:1"]) == 2

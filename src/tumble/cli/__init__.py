@@ -37,7 +37,7 @@ from .view import view
 
 __all__ = ["app", "main"]
 
-USAGE_ERROR = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+USAGE_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(name="tumble", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 # As the help lists them

@@ -106,6 +106,7 @@ def run(
                     f"Give --{name} or write {name} under [{place}] in the scene.",
                 )
             )
+    assert until is not None
     options = StepOptions(**step)
     wanted = loaded.solver | only_given(name=solver, tolerance=tolerance, max_iterations=max_iterations)
     chosen = solver_of_steps(wanted)
@@ -146,7 +147,8 @@ def _as_begun(path: Path, every: int | None, save: dict[str, Any]) -> tuple[int 
     with Trajectory(path) as old:
         old.check_appendable()
         plan, began = old.plan, old.options
-    chosen = tuple(plan.bodies.tolist()) if len(plan.bodies) < len(old.model.body_kind) else None
+    some = plan.bodies is not None and len(plan.bodies) < len(old.model.body_kind)
+    chosen = tuple(old.bodies.tolist()) if some else None
     stored = {
         "fields": plan.fields,
         "bodies": chosen,

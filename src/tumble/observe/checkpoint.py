@@ -96,6 +96,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         )
     check_readable(path)
     try:
+        file: Any
         with h5py.File(path, "r") as file:
             _check_kind(path, file)
             state, digest = _read_state(file), str(file.attrs["sha256"])
@@ -167,13 +168,13 @@ def _read_state(file: Any) -> State:
         shape = (3 if name in MEMORY_COLUMNS else len(array), contacts)
         _expect(array.shape == shape, f"memory/{name} of shape {shape}, not {array.shape}")
     laws = {name: columns.pop(name) for name in [*columns] if name not in MEMORY_COLUMNS}
-    joints = [_read(file, name, 1, np.float64, finite=name != "target") for name in JOINT_ARRAYS]
-    flow = {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
+    rest: dict[str, Any] = {n: _read(file, n, 1, np.float64, finite=n != "target") for n in JOINT_ARRAYS}
+    rest |= {n: _read(file, n, 1, dtype) for n, dtype in FLOW_ARRAYS.items() if n in file}
     part = _read(file, "recovers", 1, np.float64) if "recovers" in file else np.array([GENTLE])
     _expect(part.shape == (1,) and 0.0 < part[0] <= GENTLE, f"recovers in (0, {GENTLE}], not {part}")
-    return State(
-        time, step, *bodies, ContactMemory(*keys, **columns, laws=laws), *joints, **flow, recovers=float(part[0])
-    )
+    position, orientation, velocity, spin = bodies
+    memory = ContactMemory(*keys, **columns, laws=laws)
+    return State(time, step, position, orientation, velocity, spin, memory, **rest, recovers=float(part[0]))
 
 
 def _read(file: Any, name: str, axes: int, dtype: Any, width: int | None = None, finite: bool = True) -> np.ndarray:
@@ -192,7 +193,7 @@ def _expect(right: bool, wanted: str) -> None:
         raise ValueError(f"it must have {wanted}")
 
 
-def plain(attributes: Mapping[str, object]) -> dict[str, Attribute]:
+def plain(attributes: Mapping[str, Any]) -> dict[str, Attribute]:
     """HDF5 attributes as Python values."""
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in attributes.items()}
 

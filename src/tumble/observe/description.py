@@ -119,7 +119,7 @@ class _Describer:
         kind = "function " if isinstance(value, types.FunctionType) else ""
         if _is_installed(value.__module__):
             return f"{kind}{value.__qualname__}"
-        parts = _function_parts(value) if kind else _methods(value)
+        parts = _function_parts(value) if isinstance(value, types.FunctionType) else _methods(value)
         return f"{kind}{value.__qualname__} {self._digest(parts)}" if parts else f"{kind}{value.__qualname__}"
 
     def _visit_entries(self, name: str, value: Any) -> None:

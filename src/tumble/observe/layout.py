@@ -164,10 +164,11 @@ def read_model(group: Any) -> StoredModel:
     names = tuple((str(n), int(a), int(b)) for n, a, b in json.loads(group.attrs["names"]))
     joints = tuple(json.loads(group.attrs.get("joint_names", "[]")))
     geometry = Geometry(*(group[f"geometry/{name}"][...] for name in Geometry._fields))
-    arrays = (group[name][...] for name in MODEL_ARRAYS)
-    extra = {name: group[name][...] for name in EXTRA if name in group}
-    materials = tuple(map(str, json.loads(group.attrs.get("materials", "[]"))))
-    return StoredModel(*arrays, geometry, names, joints, str(group.attrs.get("flow", "")), materials=materials, **extra)
+    arrays: dict[str, Any] = {name: group[name][...] for name in MODEL_ARRAYS}
+    arrays |= {name: group[name][...] for name in EXTRA if name in group}
+    words: dict[str, Any] = {"names": names, "joint_names": joints, "flow": str(group.attrs.get("flow", ""))}
+    words["materials"] = tuple(map(str, json.loads(group.attrs.get("materials", "[]"))))
+    return StoredModel(geometry=geometry, **arrays, **words)
 
 
 def write_model(group: Any, model: Model, recorded: np.ndarray, description: str) -> None:

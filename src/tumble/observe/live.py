@@ -118,7 +118,8 @@ class LiveFile:
     def publish(self, path: Path) -> None:
         """Give the file its own name, in place of whatever had it."""
         self.sync()
-        os.replace(self._temporary, path)
+        if self._temporary is not None:
+            os.replace(self._temporary, path)
         self._temporary = None
         sync(path.parent)
 

@@ -85,8 +85,8 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
             )
         # Before the header of anything that grows: HDF5 remembers those, and a writer may be at work.
         self.frames = int(file["committed"][0])
-        self.fields: tuple[str, ...] = tuple(map(str, json.loads(attributes.pop("fields"))))
-        old_columns = json.loads(attributes.pop("report_columns", "[]"))
+        self.fields: tuple[str, ...] = tuple(map(str, json.loads(str(attributes.pop("fields")))))
+        old_columns = json.loads(str(attributes.pop("report_columns", "[]")))
         self._columns = tuple(old_columns if self.version == 2 else self._step_columns())
         self.run_id = str(attributes.pop("run_id", ""))
         """Ties a trajectory to its checkpoint; empty in files of version 2"""
@@ -113,7 +113,8 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
         file, f = self._file, self.frames
         _expect(f >= 0, "a count of frames that is not negative")
         _expect(
-            self.bodies.ndim == 1 and np.all((self.bodies >= 0) & (self.bodies < n)), "recorded bodies of the model"
+            self.bodies.ndim == 1 and bool(np.all((self.bodies >= 0) & (self.bodies < n))),
+            "recorded bodies of the model",
         )
         wanted: dict[str, tuple[tuple[int, ...], str]] = {
             name: ((), np.dtype(dtype).kind) for name, dtype in SCALARS.items()
@@ -194,7 +195,7 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
     def options(self) -> dict[str, Any]:
         """Step, solver and what is saved, as the run began."""
         with self.reading():
-            found = json.loads(self.attributes.get("options", "{}"))
+            found = json.loads(str(self.attributes.get("options", "{}")))
             parts = (found, *(found.get(name, {}) for name in ("step", "save", "solver")))
             _expect(all(isinstance(part, dict) for part in parts), "options in tables")
             return found

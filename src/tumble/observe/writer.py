@@ -110,7 +110,7 @@ class TrajectoryWriter:
         self._count = int(self._committed[0])
         self._last = int(self._frames["step"][self._count - 1]) if self._count else -1
         self._ends = {e: int(self._frames[e][self._count - 1]) if self._count else 0 for e in self._end_names()}
-        self._row = file["steps"].dtype if self._steps else np.dtype([])
+        self._row: Any = file["steps"].dtype if self._steps else np.dtype([])
         self._recorded = file["model/recorded"][...]
         self._all = len(self._recorded) == model.body_count
         self._rows: list[tuple[float, ...]] = []
@@ -391,6 +391,7 @@ def _shorten(path: Path, frames: int, ends: Mapping[str, int], history: str, des
     """Cut a file after some frames; new texts take the place of the old."""
     import h5py
 
+    file: Any
     with h5py.File(path, "r+", libver=FORMAT_BOUNDS) as file:
         for dataset in file["frames"].values():
             dataset.resize(frames, axis=0)

@@ -53,7 +53,7 @@ class Batch:
     parameters: np.ndarray  # (copies or 1, m, 4)
     bound: np.ndarray  # (copies or 1, m)
     smallest: np.ndarray  # (copies or 1, m)
-    material: Sequence[int]  # (m,)
+    material: Sequence[int] | np.ndarray  # (m,)
     motion: Motion | None
 
     @property
@@ -239,7 +239,8 @@ def _place(owner: np.ndarray) -> np.ndarray:
 def _sizes(batch: Batch) -> np.ndarray:
     """(count,) smallest half-extent of the shapes of each body [m]."""
     out = np.full((len(batch.smallest), len(batch.kind)), np.inf)
-    np.minimum.at(out, (slice(None), batch.owner), batch.smallest)
+    every: Any = (slice(None), batch.owner)
+    np.minimum.at(out, every, batch.smallest)
     return np.broadcast_to(out, (batch.copies, out.shape[1])).ravel()
 
 

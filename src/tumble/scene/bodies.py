@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks, memory
 from ..enums import BodyKind
@@ -43,14 +44,14 @@ class Bodies:
         mass: float | None = None,
         density: float | None = None,
         inertia: Any = None,
-        center: Sequence[float] | None = None,
+        center: ArrayLike | None = None,
         material: Material | str | Sequence[Material | str] | None = None,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
-        velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        angular_velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        force: Sequence[float] = (0.0, 0.0, 0.0),
-        torque: Sequence[float] = (0.0, 0.0, 0.0),
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
+        force: ArrayLike = (0.0, 0.0, 0.0),
+        torque: ArrayLike = (0.0, 0.0, 0.0),
         locked: Iterable[str] = (),
         group: int = 1,
         mask: int = 0xFFFFFFFF,
@@ -96,8 +97,8 @@ class Bodies:
         shapes: Any,
         *,
         material: Material | str | Sequence[Material | str] | None = None,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
         surface_velocity: Any = None,
         group: int = 1,
         mask: int = 0xFFFFFFFF,
@@ -126,10 +127,10 @@ class Bodies:
         shapes: Any,
         *,
         material: Material | str | Sequence[Material | str] | None = None,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
-        velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        angular_velocity: Sequence[float] = (0.0, 0.0, 0.0),
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
         motion: Motion | None = None,
         surface_velocity: Any = None,
         group: int = 1,

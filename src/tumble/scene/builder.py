@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..errors import SceneError, message
@@ -39,7 +40,7 @@ class SceneBuilder(ShownBuilder, Bodies, Mechanism, Flow):
     gravity: acceleration (3,) [m/s^2]; the default points down the z axis with 9.81 m/s^2.
     """
 
-    def __init__(self, *, gravity: Sequence[float] = STANDARD_GRAVITY) -> None:
+    def __init__(self, *, gravity: ArrayLike = STANDARD_GRAVITY) -> None:
         super().__init__()
         self._gravity = checks.vector("SceneBuilder.gravity", gravity)
         self._forces: list[ForceCallback] = []
@@ -60,8 +61,8 @@ class SceneBuilder(ShownBuilder, Bodies, Mechanism, Flow):
         self,
         path: str | Path,
         *,
-        position: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
         fixed: bool = False,
         values: Mapping[str, float] | None = None,
         motors: str | Mapping[str, str] | None = None,
@@ -167,10 +168,10 @@ class SceneBuilder(ShownBuilder, Bodies, Mechanism, Flow):
         flow = self._flow_model(joints, initial)
         gravity, materials = changed(self._gravity.copy(), self._materials)
         excluded = np.sort(self._in_model(self._excluded.rows["pair"]), axis=1)
+        arrays: dict[str, Any] = {**body_arrays(batches), **shape_arrays(batches)}
         return Model(
             gravity=gravity,
-            **body_arrays(batches),
-            **shape_arrays(batches),
+            **arrays,
             materials=tuple(materials.known),
             friction=materials.friction(),
             pair_laws=materials.laws(),

@@ -63,7 +63,7 @@ class Document:
             old = self.data.get(key)
             if isinstance(old, dict) and isinstance(value, dict):
                 self.data[key] = _overlaid(old, value)
-            elif _is_rows(old) and _is_rows(value):
+            elif isinstance(old, list) and _is_rows(old) and _is_rows(value):
                 self._merge_rows(old, self._origin[key], value, origin[key])
             else:
                 self.data[key] = value

@@ -106,7 +106,8 @@ def random_points(
     for i in range(n):
         for _ in range(tries):
             p = rng.uniform(lo + r[i], hi - r[i])
-            home = tuple(int(c) for c in np.floor((p - lo) / cell))
+            x, y, z = (int(c) for c in np.floor((p - lo) / cell))
+            home = x, y, z
             near = [j for d in neighbours for j in cells.get((home[0] + d[0], home[1] + d[1], home[2] + d[2]), ())]
             if not near or np.all(np.sum((points[near] - p) ** 2, axis=1) >= (r[near] + r[i]) ** 2):
                 points[i] = p

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks, memory
 from ..enums import BodyKind, Presence
 from ..errors import SceneError, message
+from .batch import Batch
 from .flow_model import Emitter, FlowModel, MeasuringPlane, Sink
 from .joint_model import JointModel
 from .mass import mass_properties
@@ -25,6 +27,7 @@ __all__ = ["Flow"]
 class Flow:
     """Emitters, sinks and measuring planes. `SceneBuilder` has them: use its methods."""
 
+    _batches: list[Batch]
     _names: dict[str, tuple[int, int]]
     _label: Callable[[str, str | None], str]
     _add: Callable[..., range]
@@ -45,10 +48,10 @@ class Flow:
         mass_rate: float | None = None,
         mass: float | None = None,
         density: float | None = None,
-        size_range: Sequence[float] = (1.0, 1.0),
-        velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        angular_velocity: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Sequence[float] | str = (1.0, 0.0, 0.0, 0.0),
+        size_range: ArrayLike = (1.0, 1.0),
+        velocity: ArrayLike = (0.0, 0.0, 0.0),
+        angular_velocity: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike | str = (1.0, 0.0, 0.0, 0.0),
         material: Material | str | Sequence[Material | str] | None = None,
         locked: Iterable[str] = (),
         group: int = 1,
@@ -129,8 +132,8 @@ class Flow:
     def add_sink(
         self,
         *,
-        point: Sequence[float] | None = None,
-        normal: Sequence[float] = (0.0, 0.0, 1.0),
+        point: ArrayLike | None = None,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
         inside: BoxRegion | None = None,
         outside: BoxRegion | None = None,
         name: str | None = None,
@@ -166,11 +169,11 @@ class Flow:
     def add_measuring_plane(
         self,
         *,
-        point: Sequence[float],
-        normal: Sequence[float] = (0.0, 0.0, 1.0),
+        point: ArrayLike,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
         radius: float | None = None,
-        size: Sequence[float] | None = None,
-        axis: Sequence[float] = (1.0, 0.0, 0.0),
+        size: ArrayLike | None = None,
+        axis: ArrayLike = (1.0, 0.0, 0.0),
         name: str | None = None,
     ) -> str:
         """Count the bodies and the mass whose centres cross a plane, forward (along the normal) and backward.
@@ -251,12 +254,12 @@ def _bodies_of(
     count: int,
     mass: float | None,
     density: float | None,
-    size_range: Sequence[float],
+    size_range: ArrayLike,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """What the bodies of an emitter are made of."""
     if isinstance(shapes, Mixture):
-        if tuple(size_range) != (1.0, 1.0):
+        if not np.array_equal(np.asarray(size_range), (1.0, 1.0)):
             remedy = "Give Mixture.size_ranges."
             raise SceneError(message(where + ".size_range", "is told kind by kind", size_range, remedy))
         return mixed(where, shapes, count, mass, density, rng)

@@ -62,7 +62,8 @@ def flow_adders(builder: SceneBuilder, shapes_of: Callable[[dict[str, Any]], Any
         builder.add_emitter(shapes, region=_region(**region), **row)
 
     def add_sink(**row: Any) -> None:
-        builder.add_sink(**row | {k: BoxRegion(**row[k]) for k in ("inside", "outside") if k in row})
+        regions: dict[str, Any] = {k: BoxRegion(**row[k]) for k in ("inside", "outside") if k in row}
+        builder.add_sink(**row | regions)
 
     return {"emitter": add_emitter, "sink": add_sink, "measuring_plane": builder.add_measuring_plane}
 

@@ -58,7 +58,7 @@ class HeightField(Shape):
         object.__setattr__(self, "heights", heights)
 
     kind = ShapeKind.HEIGHT_FIELD
-    volume = math.inf
+    volume = math.inf  # pyright: ignore[reportAssignmentType]  -- a constant where others compute
 
     def __repr__(self) -> str:
         return f"HeightField({self.heights.shape[0]} x {self.heights.shape[1]} heights, size={self.size})"
@@ -139,7 +139,10 @@ def _grey_levels(path: Any) -> np.ndarray:
             full = FULL.get(image.mode)
             level = np.asarray(image, float)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as cause:
-        rule, got = f"must have at most {Image.MAX_IMAGE_PIXELS / 1e6:.0f} million pixels", str(cause).split(",")[0]
+        rule, got = (
+            f"must have at most {(Image.MAX_IMAGE_PIXELS or 0) / 1e6:.0f} million pixels",
+            str(cause).split(",")[0],
+        )
         raise FileError(message(str(path), rule, got, "Scale it down, or give its array to HeightField.")) from cause
     except TumbleError:
         raise

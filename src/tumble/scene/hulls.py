@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class ConvexHull(Shape):
             array.setflags(write=False)
         object.__setattr__(self, "geometry", arrays)
         object.__setattr__(self, "points", arrays.point)
+
+    if TYPE_CHECKING:
+
+        @property
+        def geometry(self) -> HullArrays: ...
 
     kind = ShapeKind.HULL
 
@@ -224,13 +229,13 @@ def _told_apart(points: np.ndarray, arrays: HullArrays | None) -> HullArrays:
 def _triangulated(points: np.ndarray, apart: bool = False) -> Triangulated:
     """The hull by Qhull, without near duplicates; apart: it is known that there are none."""
     from scipy.spatial import ConvexHull as Qhull
-    from scipy.spatial import QhullError, cKDTree
+    from scipy.spatial import KDTree, QhullError
 
     try:
         hull = Qhull(points)
         if not apart:
             corners, distance = points[hull.vertices], MERGE_DISTANCE * np.ptp(points, axis=0).max()
-            pairs = cKDTree(corners).query_pairs(distance, output_type="ndarray")
+            pairs = KDTree(corners).query_pairs(distance, output_type="ndarray")
             if len(pairs):
                 points = np.delete(corners, np.unique(pairs.max(axis=1)), axis=0)
                 hull = Qhull(points)

@@ -92,6 +92,7 @@ class JointFrames:
     def _batch_of(self, body: int) -> tuple[Batch, int]:
         """The batch that holds a body, and its place there."""
         if body == WORLD:
+            assert self._ground is not None
             return self._ground, 0
         k = bisect_right(self._starts, body) - 1
         return self._batches[k], body - self._starts[k]
@@ -182,7 +183,7 @@ class JointFrames:
         """World axes of the two frames, now."""
         if axis is not None and (axis_a is not None or axis_b is not None):
             raise SceneError(message(where, "takes an axis in the world or in the bodies", "both", "Leave one out."))
-        given = [None, None]
+        given: list[np.ndarray | None] = [None, None]
         if axis is not None:
             given = [checks.direction(where + ".axis", axis)] * 2
         for k, (body, label, value) in enumerate(((i, "axis_a", axis_a), (j, "axis_b", axis_b))):
@@ -210,9 +211,10 @@ class JointFrames:
                 raise SceneError(
                     message(where, f"a {kind} joint needs an axis", "none", "axis=(0, 0, 1), for example.")
                 )
-            return np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0])
-        first = given[1] if given[0] is None else given[0]
-        return first, first if given[1] is None else given[1]
+        first, other = given
+        if first is None:
+            first = np.array([0.0, 0.0, 1.0]) if other is None else other
+        return first, first if other is None else other
 
     def _check_fit(self, where: str, kind: JointKind, frame: int) -> None:
         """Refuse anchors that are far from each other (a prismatic joint may slide along its axis, and so on)."""

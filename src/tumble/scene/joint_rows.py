@@ -180,8 +180,8 @@ class JointRows(JointFrames):
             frame_body=self._in_model(frames["body"]).astype(np.int32),
             frame_position=frames["position"].copy().reshape(-1, 3),
             frame_orientation=frames["orientation"].copy().reshape(-1, 4),
-            **{f"coord_{name}": coords[name].copy() for name in coords.dtype.names},
-            **{f"row_{name}": rows[name].copy() for name in rows.dtype.names},
+            **{f"coord_{name}": coords[name].copy() for name in coords.dtype.names or ()},
+            **{f"row_{name}": rows[name].copy() for name in rows.dtype.names or ()},
             elements=tuple(
                 e if e.bodies == (a, b) else replace(e, bodies=(a, b)) for e, (a, b) in zip(self._elements, bodies)
             ),

@@ -33,7 +33,7 @@ def mass_properties(
     *,
     mass: float | None,
     density: float | None,
-    inertia: object = None,
+    inertia: Any = None,
     center: object = None,
 ) -> MassProperties:
     """From a density [kg/m^3] or a mass [kg] spread evenly over the shapes (where shapes overlap, both count).
@@ -134,7 +134,7 @@ def all_properties(
 
 
 def _given_properties(
-    where: str, shapes: Sequence[Placed], mass: float | None, density: float | None, inertia: object, center: object
+    where: str, shapes: Sequence[Placed], mass: float | None, density: float | None, inertia: Any, center: object
 ) -> MassProperties:
     """Everything from the user: a body without shapes, or with a centre of mass of its own."""
     if mass is None or inertia is None or density is not None:
@@ -186,7 +186,7 @@ def _check_moments(where: str, moments: np.ndarray) -> None:
         raise SceneError(message(where, "must have principal moments > 0 kg m^2", got, remedy))
 
 
-def _given_inertia(where: str, inertia: object) -> np.ndarray:
+def _given_inertia(where: str, inertia: Any) -> np.ndarray:
     where += ".inertia"
     if np.ndim(inertia) == 1:
         tensor = np.diag(checks.array(where, inertia, (3,)))

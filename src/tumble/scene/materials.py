@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, make_dataclass
 from functools import cached_property
 from typing import Any
@@ -136,7 +136,7 @@ DAMPERS = {"damping": "compliance", "tangential_damping": "tangential_compliance
 """The spring beside each dashpot."""
 
 
-def _checked(where: str, values: dict[str, float | None]) -> None:
+def _checked(where: str, values: Mapping[str, float | None]) -> None:
     """The rules for the properties of a material or of a pair."""
     for name, value in values.items():
         if value is not None or name not in ("static_friction", "cohesion_range"):
@@ -149,7 +149,7 @@ def _checked(where: str, values: dict[str, float | None]) -> None:
     _consistent(where, values)
 
 
-def _consistent(where: str, values: dict[str, float | None]) -> None:
+def _consistent(where: str, values: Mapping[str, float | None]) -> None:
     """Rules for properties that need or exclude each other; those that are not given are not looked at."""
     for name in ("rolling_friction", "spinning_friction"):
         if values.get(name) and values.get("friction") == 0.0:
@@ -300,13 +300,14 @@ class MaterialTable:
     def joined(self, where: str, other: MaterialTable) -> np.ndarray:
         """Take in another table; returns the numbers of its materials here. Equal ones of one name are one."""
         here = {m.name: k for k, m in enumerate(self.known) if m.name is not None}
-        same = [here.get(m.name) for m in other.known]
+        same = [None if m.name is None else here.get(m.name) for m in other.known]
         for material, k in zip(other.known, same):
             if k is not None and self.known[k] != material:
                 got, remedy = checks.short(material.name), "Give one of them another name."
                 raise SceneError(message(where, "a material of one name is the same everywhere", got, remedy))
         for (i, j), values in other._pairs.items():
-            pair = tuple(sorted((-1 if same[k] is None else same[k]) for k in (i, j)))
+            low, high = sorted(-1 if k is None else k for k in (same[i], same[j]))
+            pair = low, high
             if self._pairs.get(pair, values) != values:
                 names, remedy = " and ".join(repr(other.known[k].name) for k in (i, j)), "Set the pair in one place."
                 raise SceneError(message(where, "a pair of materials is the same everywhere", names, remedy))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..enums import JointKind, MotorMode, RowRole
@@ -61,13 +62,13 @@ class Mechanism(JointRows):
         a: int | str | None,
         b: int | str | None,
         *,
-        anchor: Sequence[float] | None = None,
-        axis: Sequence[float] | None = None,
-        second_axis: Sequence[float] | None = None,
-        anchor_a: Sequence[float] | None = None,
-        anchor_b: Sequence[float] | None = None,
-        axis_a: Sequence[float] | None = None,
-        axis_b: Sequence[float] | None = None,
+        anchor: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        second_axis: ArrayLike | None = None,
+        anchor_a: ArrayLike | None = None,
+        anchor_b: ArrayLike | None = None,
+        axis_a: ArrayLike | None = None,
+        axis_b: ArrayLike | None = None,
         length: float | None = None,
         value: float | None = None,
         limits: Any = None,
@@ -238,9 +239,9 @@ class Mechanism(JointRows):
         a: int | str | None,
         b: int | str | None,
         *,
-        anchors: Sequence[Sequence[float]] | None = None,
-        anchor_a: Sequence[float] | None = None,
-        anchor_b: Sequence[float] | None = None,
+        anchors: Sequence[ArrayLike] | None = None,
+        anchor_a: ArrayLike | None = None,
+        anchor_b: ArrayLike | None = None,
         stiffness: float = 0.0,
         damping: float = 0.0,
         rest_length: float | None = None,
@@ -304,10 +305,10 @@ class Mechanism(JointRows):
         a: int | str | None,
         b: int | str | None,
         *,
-        anchor: Sequence[float],
-        axis: Sequence[float] = (0.0, 0.0, 1.0),
-        stiffness: Sequence[float],
-        damping: Sequence[float] = (0.0,) * 6,
+        anchor: ArrayLike,
+        axis: ArrayLike = (0.0, 0.0, 1.0),
+        stiffness: ArrayLike,
+        damping: ArrayLike = (0.0,) * 6,
         name: str | None = None,
     ) -> str:
         """A soft joint: six springs and dampers between two frames that coincide now, for small angles.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..enums import ShapeKind
@@ -96,9 +96,7 @@ class Mesh(Shape):
         factor = checks.number("Mesh.scaled.factor", factor, above=0.0, error=SceneError)
         return Mesh(self.vertices * factor, self.triangles, self.cavity)
 
-    def transformed(
-        self, position: Sequence[float] = (0.0, 0.0, 0.0), orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
-    ) -> Mesh:
+    def transformed(self, position: ArrayLike = (0.0, 0.0, 0.0), orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> Mesh:
         """The mesh turned by an orientation (w, x, y, z) and then moved by a position (3,) [m]."""
         move = checks.vector("Mesh.transformed.position", position)
         turn = checks.quaternion("Mesh.transformed.orientation", orientation)

@@ -58,8 +58,8 @@ class ContactMemory:
 
     def copy(self) -> ContactMemory:
         """An independent copy."""
-        own = (array.copy() for name, array in vars(self).items() if name != "laws")
-        return ContactMemory(*own, {name: column.copy() for name, column in self.laws.items()})
+        own = {name: array.copy() for name, array in vars(self).items() if name != "laws"}
+        return ContactMemory(**own, laws={name: column.copy() for name, column in self.laws.items()})
 
 
 @dataclass(repr=False)

@@ -110,7 +110,8 @@ def surface_of(where: str, value: Any) -> SurfaceVelocity:
             hint = checks.nearest(unknown[0], SurfaceVelocity.__dataclass_fields__)
             raise SceneError(message(f"{where}.surface_velocity", "unknown key", unknown[0], hint))
         return SurfaceVelocity(**value)
-    return SurfaceVelocity(velocity=checks.vector(f"{where}.surface_velocity", value))
+    x, y, z = checks.vector(f"{where}.surface_velocity", value).tolist()
+    return SurfaceVelocity(velocity=(x, y, z))
 
 
 def conveyor(
@@ -126,6 +127,7 @@ def conveyor(
 
 def first_pose(where: str, motion: Any, **velocities: Any) -> tuple[np.ndarray, np.ndarray]:
     """Pose of what the user gave as a motion at time 0; velocities beside it must be zero."""
+    acting: Motion = motion
     if not callable(motion):
         raise SceneError(
             message(
@@ -144,7 +146,7 @@ def first_pose(where: str, motion: Any, **velocities: Any) -> tuple[np.ndarray, 
                 "Leave the velocities out.",
             )
         )
-    return motion_pose(where, motion, 0.0)
+    return motion_pose(where, acting, 0.0)
 
 
 def motion_pose(where: str, motion: Motion, time: float) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..errors import SceneError, message
@@ -34,7 +35,7 @@ def funnel(
 
 
 def hopper(
-    *, top: Sequence[float], bottom: Sequence[float], height: float, spout: float = 0.0, wall: float = 0.0,
+    *, top: ArrayLike, bottom: ArrayLike, height: float, spout: float = 0.0, wall: float = 0.0,
     thickness: float | None = None,
 ) -> Mesh:  # fmt: skip
     """A hopper with four sloping walls and its outlet at z = 0.
@@ -117,7 +118,7 @@ def screw(
     return Mesh(np.concatenate([blade.vertices, axle.vertices]), triangles)
 
 
-def wall(start: Sequence[float], end: Sequence[float], *, height: float, thickness: float) -> Placed:
+def wall(start: ArrayLike, end: ArrayLike, *, height: float, thickness: float) -> Placed:
     """A straight wall that stands on the line from start to end (x, y, z of its foot) [m]."""
     a, b = checks.vector("wall.start", start), checks.vector("wall.end", end)
     along = b - a

@@ -234,7 +234,8 @@ def _layer(axes: np.ndarray, r: float, nodes: int) -> np.ndarray:
 
     def over_thickness(power: int) -> np.ndarray:
         """Integral of t^power (1 + t mean + t^2 gauss) from 0 to r."""
-        return sum(f * r ** (power + k) / (power + k) for k, f in ((1, 1.0), (2, mean), (3, gauss)))
+        second, third = (f * r ** (power + k) / (power + k) for k, f in ((2, mean), (3, gauss)))
+        return r ** (power + 1) / (power + 1) + second + third
 
     zero, one, two = (over_thickness(p) for p in range(3))
     second = s2 * squares * zero + 2 * s2 / g * one + s2 / squares / g**2 * two  # (x + t n)^2

@@ -44,7 +44,7 @@ def schema() -> types.SimpleNamespace:
 
     def table(title: str, /, *bases: type, **columns: Any) -> type[BaseModel]:
         """A column is a type (then the key may be left out) or (type, ...) where it must be there."""
-        entries = {k: v if isinstance(v, tuple) else (v | None, None) for k, v in columns.items()}
+        entries: dict[str, Any] = {k: v if isinstance(v, tuple) else (v | None, None) for k, v in columns.items()}
         return create_model(title, __base__=bases or (Table,), **entries)
 
     def some(kind: Any, count: int) -> Any:

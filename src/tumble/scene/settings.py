@@ -53,14 +53,15 @@ def apply(data: dict[str, Any], key: str, value: Any, known: Iterable[str], para
 
     known: tables and keys of a scene; parameters: of this one, to hint at."""
     where, steps = label(key), steps_of(key)
-    known, node, place = set(known), data, []
+    known, place = set(known), []
+    node: Any = data
     if steps[0] not in known:
         hint = _hint(str(steps[0]), known, sorted(parameters))
         raise OptionsError(message(where, "unknown key or parameter", checks.short(steps[0]), hint))
     for k, step in enumerate(steps):
         last = k == len(steps) - 1
         if isinstance(node, dict):
-            at: str | int = str(step)
+            at: Any = str(step)
             if not last and at not in node:
                 node[at] = {}
                 if k > 0 or str(steps[k + 1]).isdigit():

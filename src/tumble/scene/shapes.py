@@ -355,10 +355,10 @@ class HalfSpace(Shape):
 
     kind = ShapeKind.HALF_SPACE
     key = "half_space"
-    volume = math.inf
-    bound = math.inf
-    smallest = math.inf
-    parameters = np.zeros(4)
+    volume = math.inf  # pyright: ignore[reportAssignmentType]  -- constants where others compute
+    bound = math.inf  # pyright: ignore[reportAssignmentType]
+    smallest = math.inf  # pyright: ignore[reportAssignmentType]
+    parameters = np.zeros(4)  # pyright: ignore[reportAssignmentType]
 
     @property
     def box(self) -> tuple[np.ndarray, np.ndarray]:

@@ -56,7 +56,8 @@ def all_enclosed(points: np.ndarray, triangles: np.ndarray, start: np.ndarray) -
     Solids of as many triangles are summed together: sums over segments would go in another order.
     """
     corners = [points[triangles[:, k]] for k in range(3)]
-    six_volumes, total = np.einsum("ij,ij->i", corners[0], np.cross(*corners[1:])), sum(corners[1:], corners[0])
+    six_volumes = np.einsum("ij,ij->i", corners[0], np.cross(corners[1], corners[2]))
+    total = sum(corners[1:], corners[0])
     count = np.diff(start)
     out: list[Any] = [None] * len(count)
     for k in np.unique(count):
@@ -66,8 +67,8 @@ def all_enclosed(points: np.ndarray, triangles: np.ndarray, start: np.ndarray) -
         for x in (total, *corners):
             second = second + np.einsum("ni,nij,nik->njk", volumes, x[at], x[at])
         first = np.einsum("ni,nij->nj", volumes, total[at]) / 24.0
-        for i, *moments in zip(same, (volumes.sum(axis=1) / 6.0).tolist(), first, second / 120.0):
-            out[i] = Moments(*moments)
+        for i, volume, one, two in zip(same, (volumes.sum(axis=1) / 6.0).tolist(), first, np.divide(second, 120.0)):
+            out[i] = Moments(volume, one, two)
     return out
 
 

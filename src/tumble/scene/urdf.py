@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..enums import BodyKind
@@ -132,7 +133,7 @@ class RobotPlan:
         if total == 0.0:
             return 0.0, np.zeros(3), np.zeros((3, 3))
         centers = [p + rotation.rotate(q, link.center) for link, (p, q) in parts]
-        center = sum(link.mass * c for (link, _), c in zip(parts, centers)) / total
+        center = sum((link.mass * c for (link, _), c in zip(parts, centers)), np.zeros(3)) / total
         inertia = np.zeros((3, 3))
         for (link, (_, q)), c in zip(parts, centers):
             turn, arm = rotation.matrix(q), c - center
@@ -201,8 +202,8 @@ def add_urdf(
     scene: SceneBuilder,
     path: str | Path,
     *,
-    position: Sequence[float] = (0.0, 0.0, 0.0),
-    orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    position: ArrayLike = (0.0, 0.0, 0.0),
+    orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     fixed: bool = False,
     values: Mapping[str, float] | None = None,
     motors: str | Mapping[str, str] | None = None,
@@ -396,7 +397,8 @@ def _gains(plan: RobotPlan, modes: Mapping[str, str], stiffness: Gain, damping: 
             given.setdefault(name, {})[key] = checks.number(
                 f"{where}.{name}",
                 value,
-                **({"above": 0.0} if key == "stiffness" else {"at_least": 0.0}),
+                above=0.0 if key == "stiffness" else None,
+                at_least=None if key == "stiffness" else 0.0,
                 error=SceneError,
             )
     out = {}

@@ -184,7 +184,7 @@ def _chosen(model: Model, bodies: Sequence[str | int]) -> np.ndarray:
 def _check_new(save: Save) -> None:
     """Refuse to replace what is not a run, and runs unless that is wanted."""
     check_places(save)
-    kinds = {save.path: layout.FORMAT, save.checkpoint_path: checkpoints.FORMAT}
+    kinds = {Path(save.path): layout.FORMAT, save.checkpoint_path: checkpoints.FORMAT}
     for path, kind in kinds.items():
         if not path.exists():
             continue
@@ -194,7 +194,7 @@ def _check_new(save: Save) -> None:
             raise FileError(message(str(path), f"must be a new file or a {kind}", "another file", remedy))
         if not save.overwrite:
             what = "a run" if path == save.path else "the checkpoint of a run"
-            remedy = f"{ANEW[:-1]}, or go on with it with --resume (resume=True)." if save.path.exists() else ANEW
+            remedy = f"{ANEW[:-1]}, or go on with it with --resume (resume=True)." if Path(save.path).exists() else ANEW
             raise FileError(message(str(path), "must be a new file", f"{what} that is there", remedy))
         if save.label and not run_id.startswith(save.label + "-"):
             remedy = "Move it away or choose another place."
@@ -203,9 +203,9 @@ def _check_new(save: Save) -> None:
 
 def check_places(save: Save) -> None:
     """Refuse what cannot be the two files of a run, before anything is computed."""
-    for path in (save.path, save.checkpoint_path):
+    for path in (Path(save.path), save.checkpoint_path):
         check_place(path)
-    if save.path.resolve() == save.checkpoint_path.resolve():
+    if Path(save.path).resolve() == save.checkpoint_path.resolve():
         remedy = "Leave it out, or choose another name."
         raise FileError(message("Save.checkpoint", "must be another file than the trajectory", save.path, remedy))
 
@@ -226,7 +226,7 @@ def _run_id(path: Path, kind: str) -> str | None:
 
 def _resumed(sim: Simulation, save: Save, accept_changes: bool) -> Recording:
     check_places(save)
-    Lock(save.path.resolve()).release()  # a run at work is told first: its files may disagree for a moment
+    Lock(Path(save.path).resolve()).release()  # a run at work is told first: its files may disagree for a moment
     with Trajectory(save.path) as old:
         old.check_appendable()
         _check_plan(old, save, sim.model)
@@ -269,7 +269,7 @@ def _restart(sim: Simulation, save: Save, old: Trajectory) -> tuple[int, np.ndar
     path = save.checkpoint_path
     found = checkpoints.read_checkpoint(path) if path.exists() else None
     owner = "" if found is None else str(found.attributes.get("run_id", ""))
-    if owner != old.run_id:
+    if found is None or owner != old.run_id:
         if old.frames == 1 and old.final_state_sha256 == sim.state.sha256():
             return 1, np.zeros((0, 0))  # killed before its first checkpoint: at the start nothing else is needed
         if found is None:
@@ -292,7 +292,7 @@ def _check_plan(old: Trajectory, save: Save, model: Model) -> None:
     bodies = np.arange(model.body_count) if plan.bodies is None else plan.bodies
     pairs = {
         "fields": (tuple(began.fields), tuple(plan.fields)),
-        "bodies": (began.bodies.tolist(), bodies.tolist()),
+        "bodies": (old.bodies.tolist(), bodies.tolist()),
         "precision": ("single" if began.single else "double", save.precision),
         "compress": (began.compress, plan.compress),
     }

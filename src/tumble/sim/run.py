@@ -134,7 +134,7 @@ def run(
             _end_early(sim, recording, cause)
             if isinstance(cause, BlowUpError) and save is not None:
                 try:
-                    where = f"State and problem are in {dump_failure(sim, save.path)}."
+                    where = f"State and problem are in {dump_failure(sim, Path(save.path))}."
                 except FileError as other:
                     where = f"Its state could not be kept: {other}"
                 raise BlowUpError(f"{cause} {where}") from cause
@@ -151,7 +151,7 @@ def run(
         clock.seconds,
         log.unconverged,
         log.reports(sim, recording),
-        save.path if save else None,
+        Path(save.path) if save else None,
         recording.writer.frames if recording else 0,
         tuple(dumps.paths),
         log.not_unique,
@@ -215,23 +215,23 @@ class _Log:
         self.steps = self.unconverged = self.not_unique = 0
         self.out_of_time = False
         self._first = 0 if recording is None else recording.writer.rows + len(recording.writer.pending)
-        self._recent = RecentReports(report_columns(sim.model)) if recording is None else None
+        self._recent = RecentReports(list(report_columns(sim.model))) if recording is None else None
 
     def add(self, sim: Simulation, report: StepReport, recording: Recording | None) -> None:
         """One more step."""
         row = report_row(report)
-        if recording is None:
-            self._recent.append(row)
-        else:
+        if recording is not None:
             recording.report(sim, row)
+        elif self._recent is not None:
+            self._recent.append(row)
         self.steps += 1
         self.unconverged += not report.converged
         self.not_unique += sim.options.unique_forces and not report.unique_forces
 
     def reports(self, sim: Simulation, recording: Recording | None) -> Mapping[str, np.ndarray]:
         """The columns of the reports, from the file where there is one."""
-        if recording is None:
-            return self._recent.table()
+        if self._recent is not None or recording is None:
+            return {} if self._recent is None else self._recent.table()
         rows = self._first, self._first + self.steps
         return StoredReports(recording.writer.path, recording.run_id, list(report_columns(sim.model)), rows)
 
@@ -331,10 +331,10 @@ class _Dumps:
         if self._save is None or not (asked or not report.converged):
             return None
         if not asked:
-            if self._unasked >= AUTOMATIC or not small_enough(self._sim.last):
+            if self._unasked >= AUTOMATIC or self._sim.last is None or not small_enough(self._sim.last):
                 return None
             self._unasked += 1
-        path = dump_path(self._save.path, report.step)
+        path = dump_path(Path(self._save.path), report.step)
         dump_problem(self._sim, path)
         self.paths.append(path)
         return path

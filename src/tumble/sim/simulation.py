@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import backends, checks
 from ..enums import BodyKind
@@ -20,7 +21,9 @@ from ..observe.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from ..observe.clusters import Clusters, by_force, find_clusters, only_one
 from ..observe.description import Description, changes, describe
 from ..options import Save, StepOptions
+from ..problem.joints import Joints
 from ..scene import rotation
+from ..scene.joint_model import Target
 from ..scene.model import Model, State
 from ..scene.presence import present
 from ..showing import ShownSimulation
@@ -91,8 +94,7 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     # ------------------------------------------------------------------ stepping
 
     def _assemble(self) -> None:
-        work = self._work
-        self.assembly = assemble(self.model, work.joints, self.state, self.options.dt)
+        self.assembly = assemble(self.model, self._needs_joints("assemble"), self.state, self.options.dt)
 
     def prepare(self) -> None:
         """Compile the kernels, or load them from the cache; the first step does it otherwise."""
@@ -251,7 +253,7 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
                 self.model, options=self.options, solver=self.solver, threads=self.threads, backend=self.backend
             )
         other.state = self.state.copy()
-        if self._work.joints is not None:
+        if self._work.joints is not None and other._work.joints is not None:
             other._work.joints.targets.functions.update(self._work.joints.targets.functions)
         other.unconverged = self.unconverged
         other._watch.said = set(self._watch.said)
@@ -281,11 +283,12 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         """Everything that acts, by name: model, step options, solver and the functions of `set_target`."""
         functions = {} if self._work.joints is None else dict(self._work.joints.targets.functions)
         acting = (self.model, self.options, self.solver, *functions, *functions.values())
-        before = () if self._described is None else self._described[0]
-        if len(before) != len(acting) or any(a is not b for a, b in zip(before, acting)):
+        before, found = ((), None) if self._described is None else self._described
+        if found is None or len(before) != len(acting) or any(a is not b for a, b in zip(before, acting)):
             targets = {f"target of {self.model.joints.motors[k].name}": f for k, f in functions.items()}
-            self._described = acting, describe(model=self.model, step=self.options, solver=self.solver, **targets)
-        return self._described[1]
+            found = describe(model=self.model, step=self.options, solver=self.solver, **targets)
+            self._described = acting, found
+        return found
 
     def save_checkpoint(
         self, path: str | Path, *, run_id: str = "", frames: int = 0, pending: np.ndarray | None = None
@@ -351,10 +354,10 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     def apply_force(
         self,
         body: int | str,
-        force: Sequence[float] = (0.0, 0.0, 0.0),
+        force: ArrayLike = (0.0, 0.0, 0.0),
         *,
-        torque: Sequence[float] = (0.0, 0.0, 0.0),
-        point: Sequence[float] | None = None,
+        torque: ArrayLike = (0.0, 0.0, 0.0),
+        point: ArrayLike | None = None,
     ) -> None:
         """Push a body in the next step, and only in that one: call it before each step for as long as it acts.
 
@@ -404,11 +407,11 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         frame: "world", or "joint" for the axes of the joint (the third is its axis). Zero before the first step and
         after the state was set.
         """
-        self._needs_joints("joint_reactions")
+        joints = self._needs_joints("joint_reactions")
         if self.last is None:
-            self._work.joints.forget()
+            joints.forget()
         dt = self.options.dt if self.last is None else self.last.dt
-        return joint_reactions(self._work.joints, self.state, dt, frame)
+        return joint_reactions(joints, self.state, dt, frame)
 
     def joint_values(self) -> dict[str, float]:
         """Turn [rad], slide or length [m] of every joint, motor and spring that has one; zero as the scene began."""
@@ -424,11 +427,10 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         """A new target for a motor: a number, which belongs to the state, or a function of the time, which does not.
 
         After loading a checkpoint set a function again."""
-        self._needs_joints("set_target")
+        functions = self._needs_joints("set_target").targets.functions
         k = self.model.joints.motor(motor)
-        functions = self._work.joints.targets.functions
         if callable(target):
-            functions[k] = target
+            functions[k] = cast(Target, target)
             return
         functions.pop(k, None)
         self.state.target = self.state.target.copy()
@@ -465,9 +467,10 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
                 )
             )
 
-    def _needs_joints(self, where: str) -> None:
+    def _needs_joints(self, where: str) -> Joints:
         if self._work.joints is None:
             raise OptionsError(message(where, "needs a scene with joints", "none", "Use SceneBuilder.add_joint."))
+        return self._work.joints
 
     # ------------------------------------------------------------------ geometry
 

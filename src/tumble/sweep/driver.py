@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import checks
+from ..checks import nearest
 from ..errors import FileError, OptionsError, message
 from ..files import replacing
 from ..interrupts import Asked, deferred
@@ -74,6 +75,8 @@ def sweep(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     jobs = min(len(points_of), checks.integer("sweep.jobs", cores if jobs is None else jobs, at_least=1))
     share = 1 if scheduler is not None else max(1, cores // jobs)
+    if scheduler is not None:
+        check_address(scheduler)
     threads = checks.integer("sweep.threads", share if threads is None else threads, at_least=1)
     _begin(folder, path, options)
     stop = folder / ".stop"
@@ -147,6 +150,10 @@ def _run_here(points: Sequence[Point], jobs: int, asked: Asked, show: Show) -> N
                 show(future.result())
 
 
+PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss")
+"""That a scheduler may listen to"""
+
+
 def _run_there(address: str, points: Sequence[Point], asked: Asked, show: Show) -> None:
     """The same on the workers of a Dask cluster."""
     try:
@@ -175,6 +182,17 @@ def _run_there(address: str, points: Sequence[Point], asked: Asked, show: Show) 
                 elif future.status == "error":
                     show({"status": "failed", "settings": {}, "error": str(future.exception())})
             time.sleep(0.0 if ready else LOOK)
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address before the cluster's library tries it, which answers with pages of its own words."""
+    kind, sign, place = address.partition("://")
+    host, _, port = place.rpartition(":")
+    if sign and kind in PROTOCOLS and host and port.isdigit() and 0 < int(port) < 65536:
+        return
+    hint = nearest(kind, PROTOCOLS) if sign and kind not in PROTOCOLS else ""
+    remedy = hint if hint.startswith("Did") else "Say what the scheduler printed as it began, like tcp://host:8786."
+    raise OptionsError(message("--scheduler", "must be an address with a port", repr(address), remedy))
 
 
 def _runs(client: Any, future: Any) -> bool:

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def measure_of(path: Path, *, required: bool) -> Measure | None:
     if required and not callable(found):
         remedy = "Define measure(run: tumble.Trajectory) -> dict."
         raise FileError(message(str(path), "must define measure(run)", "no such function", remedy))
-    return found if callable(found) else None
+    return cast(Measure, found) if callable(found) else None
 
 
 def quantities(run: Trajectory, measure: Measure | None) -> dict[str, float]:

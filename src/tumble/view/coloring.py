@@ -41,7 +41,7 @@ def coloring(shot: Snapshot, by: str | None, limits: tuple[float, float] | None 
         return Coloring(body_colors(shot.model, None))
     if by == "material":
         return _by_material(shot)
-    limits = limits or range_of(shot, by)
+    limits = limits or range_of(shot, by) or (0.0, 1.0)
     color = on_ramp(_numbers(shot, by), *limits)
     fixed = np.asarray(shot.model.body_kind) != BodyKind.DYNAMIC
     return Coloring(np.where(fixed[:, None], STATIC_COLOR, color), LABELS[by], limits)

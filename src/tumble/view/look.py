@@ -79,7 +79,8 @@ def camera_of(wanted: Camera | str | Sequence[float] | None, shapes: Shapes, siz
     if len(numbers) == 2:
         return fit_camera(shapes, size, (numbers[0], min(max(numbers[1], -89.9), 89.9)))
     if len(numbers) == 6:
-        return Camera(eye=tuple(numbers[:3]), target=tuple(numbers[3:]))
+        ex, ey, ez, *target = numbers
+        return Camera(eye=(ex, ey, ez), target=(target[0], target[1], target[2]))
     remedy = "Or a name: " + ", ".join(CAMERAS) + "."
     raise OptionsError(message("camera", "must be azimuth and elevation, or eye and target", list(wanted), remedy))
 
@@ -100,7 +101,8 @@ def stage_of(shots: Sequence[Snapshot], look: Look) -> Stage:
     limits = look.limits
     if limits is None and look.color is not None:
         found = [coloring(shot, look.color).limits for shot in shots]
-        limits = max(found) if None not in found else None
+        known = [one for one in found if one is not None]
+        limits = max(known) if len(known) == len(found) else None
     return Stage(camera_of(look.camera, shapes, look.size), focus_ball(shapes), limits)
 
 

@@ -116,7 +116,7 @@ def draw(
         glass = rasterize(view, tessellator, shells, choose=in_the_way(shells, focus[0], wanted=True))
         draw_shell(view, glass, solid, picture)
     for shape in np.flatnonzero(plates):
-        draw_plate(view, shapes, shape, solid, picture)
+        draw_plate(view, shapes, int(shape), solid, picture)
     return reduced(picture)
 
 

@@ -13,6 +13,10 @@ import numpy as np
 __all__ = ["Surfaces", "capsules", "ellipsoids", "frusta"]
 
 
+Each = np.ndarray | float
+"""(k,), or one for all"""
+
+
 class Surfaces(NamedTuple):
     """k surfaces with the same triangles."""
 
@@ -32,7 +36,7 @@ class _Profile:
         self.columns: list[np.ndarray] = []
         self.strips: list[tuple[int, int]] = []
 
-    def add(self, rho: np.ndarray, z: np.ndarray, angle: np.ndarray, radius: np.ndarray, *, joined: bool) -> None:
+    def add(self, rho: Each, z: Each, angle: Each, radius: Each, *, joined: bool) -> None:
         """A point at `radius` from (rho, z) along its normal, which is at an angle from the rho axis [rad]."""
         out, up = np.cos(angle), np.sin(angle)
         values = np.broadcast_arrays(rho + radius * out, z + radius * up, out, up, np.empty(self.count))[:4]

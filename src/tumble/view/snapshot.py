@@ -61,7 +61,8 @@ class Snapshot:
         """(n,) sum of the magnitudes of the contact forces on each body [N]."""
         size = np.linalg.norm(self.contacts["force"], axis=1)
         count = len(self.present)
-        return sum(np.bincount(self.contacts[side], size, count) for side in ("body_a", "body_b"))
+        on_a, on_b = (np.bincount(self.contacts[side], size, count) for side in ("body_a", "body_b"))
+        return on_a + on_b
 
     @cached_property
     def joints(self) -> np.ndarray:

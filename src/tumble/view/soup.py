@@ -81,11 +81,10 @@ class Tessellator:
         patch = self._patches(kind, turns, arc, chosen)
         turn = shapes.turn[chosen]
         origin = view.local(shapes.origin[chosen])
-        flat = patch.normal is None
         return Soup(
             _turned(patch.point, view.axes @ turn, patch.point_row) + origin[patch.point_row],
             np.zeros(patch.point.shape, np.float32)
-            if flat
+            if patch.normal is None
             else _turned(patch.normal.astype(np.float32), turn.astype(np.float32), patch.point_row),
             patch.triangle,
             chosen[patch.triangle_row].astype(np.int32),

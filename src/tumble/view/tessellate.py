@@ -149,7 +149,8 @@ def _mesh(_: np.ndarray, entry: int, geometry: Geometry, smooth: bool) -> tuple[
 
 
 def _field(parameters: np.ndarray, entry: int, geometry: Geometry, smooth: bool) -> tuple[np.ndarray, ...]:
-    shape = tuple(int(n) for n in geometry.field_shape[entry])
+    rows, columns = (int(n) for n in geometry.field_shape[entry])
+    shape = rows, columns
     height = geometry.field_height[geometry.field_start[entry] : geometry.field_start[entry + 1]].reshape(shape)
     top = field_surface(height, parameters[0], parameters[1])
     if not smooth:

@@ -154,7 +154,8 @@ def _writer_for(path: Path) -> Callable[[Path, Iterator[np.ndarray], tuple[int, 
 def _mp4(path: Path, pictures: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> None:
     import imageio_ffmpeg
 
-    encoder = imageio_ffmpeg.write_frames(
+    write: Any = imageio_ffmpeg.write_frames  # annotated with less than it takes
+    encoder = write(
         str(path),
         size,
         fps=fps,

@@ -85,7 +85,7 @@ def guarded_server(host: str, port: int, gate: Gate, label: str) -> Any:
     listening = _listening(host, port)
     with _serving_behind(gate, sockets, listening) as used, contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host=host, port=listening.getsockname()[1], label=label, verbose=False)
-    inner = getattr(server, "_websock_server", None)
+    inner: Any = getattr(server, "_websock_server", None)
     if not used or not hasattr(inner, "_handle_incoming_message") or not hasattr(inner, "on_client_connect"):
         server.stop()
         remedy = "Install a version that pyproject.toml names."

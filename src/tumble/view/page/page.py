@@ -32,13 +32,15 @@ SAMPLES = 5
 class Page:
     """The server, what it shows and its controls."""
 
+    _shot: Snapshot
+    _stage: Stage
+    """Both from `begin` on"""
+
     def __init__(self, title: str, *, host: str = "127.0.0.1", port: int = PORT) -> None:
         self.token = None if host in LOOPBACK else secrets.token_urlsafe(18)
         port = checks.integer("view.port", port, at_least=0, at_most=65535)
         self._server = guarded_server(host, port, Gate(self.token), title)
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
-        self._shot: Snapshot | None = None
-        self._stage: Stage | None = None
         self._host = host
         self._facts: Any = None
 
@@ -57,7 +59,7 @@ class Page:
     @property
     def drawn(self) -> int:
         """Pictures handed out."""
-        return self._stage.drawn if self._stage is not None else 0
+        return self._stage.drawn
 
     def begin(self, shot: Snapshot, colors: tuple[str, ...], limits: tuple[float, float] | None = None) -> None:
         """Show something for the first time. colors: those that can be chosen."""
@@ -153,13 +155,14 @@ class RunPage(Page):
         """Of some frames, so that a colour means the same in all."""
         some = np.unique(np.linspace(0, self._run.frames - 1, SAMPLES).astype(int))
         found = [range_of(self._frame(k), color) for k in some]
-        return None if None in found else max(found)
+        known = [limits for limits in found if limits is not None]
+        return max(known) if len(known) == len(found) else None
 
     def _frame(self, number: int) -> Snapshot:
         with self._reading:
             shot = snapshot(self._run, int(number))
             fields = self._run.fields
-            if self._stage is not None and "velocity" in fields:
+            if hasattr(self, "_stage") and "velocity" in fields:
                 _ = shot.velocity  # read here, where only one thread reads
             if "contacts" in fields:
                 _ = shot.contacts
@@ -206,7 +209,7 @@ class RunPage(Page):
                 before = time.perf_counter()
                 continue
             now = time.perf_counter()
-            here = self._shot.frame
+            here = self._shot.frame or 0
             at = at if times[here] <= at < times[min(here + 1, len(times) - 1)] else float(times[here])
             at += (now - before) * float(np.nan_to_num(np.clip(self._speed.value, 0.01, 100.0), nan=1.0))
             before = now
@@ -270,9 +273,11 @@ class LivePage(Page):
             if not self._wake.wait(0.2):
                 continue
             self._wake.clear()
-            began = time.thread_time()
-            self.show(self._pending)
-            self._time.value = f"{self._pending.time:.4g}"
+            began, shot = time.thread_time(), self._pending
+            if shot is None:
+                continue
+            self.show(shot)
+            self._time.value = f"{shot.time:.4g}"
             spent = time.thread_time() - began
             time.sleep(spent / SHARE)  # the thread that sends takes about as long
             self._pending = None
