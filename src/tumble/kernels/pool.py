@@ -413,10 +413,8 @@ class _Pool:
                     thread.start()
                 except RuntimeError as cause:
                     self.serving = index - 1
-                    remedy = "Ask for fewer threads, or allow this user more (ulimit -u)."
-                    raise OptionsError(
-                        message("threads", "must be as many as the system gives", f"{count}, it gave {index}", remedy)
-                    ) from cause
+                    rule, remedy = "must be as many as the system gives", "Ask for fewer, or allow more (ulimit -u)."
+                    raise OptionsError(message("threads", rule, f"{count}, it gave {index}", remedy)) from cause
 
     def stop(self) -> None:
         """Let the threads end, before the interpreter takes away what they stand on; passes that follow are done by
@@ -448,9 +446,8 @@ def most_threads() -> int:
         most = int(numba.config.NUMBA_NUM_THREADS)
         return most if "NUMBA_NUM_THREADS" in os.environ else min(most, _granted())
     if not text.isdecimal() or not 1 <= int(text) <= 4096:
-        raise OptionsError(
-            message("TUMBLE_THREADS", "must be a whole number from 1 to 4096", repr(text), "Or leave it unset.")
-        )
+        rule = "must be a whole number from 1 to 4096"
+        raise OptionsError(message("TUMBLE_THREADS", rule, repr(text), "Or leave it unset."))
     return int(text)
 
 
