@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["Asked", "Interrupted", "Stopped", "deferred", "listen", "saying", "started_as_command"]
+__all__ = ["Asked", "Interrupted", "Stopped", "deferred", "end", "listen", "saying", "started_as_command"]
 
 STARTED = time.monotonic()
 """Nothing of ours is imported before: with it the wall time of a command counts what importing takes."""
@@ -55,17 +55,8 @@ class Asked:
     def __init__(self) -> None:
         self.stop: int | None = None
         """Number of the signal that wants it to end"""
-        self.since = 0.0
-        """When it came"""
         self.checkpoint = False
         """Whether a checkpoint is wanted"""
-
-    def is_told(self, number: int) -> bool:
-        """Take a signal that wants an end; False where one has been taken before."""
-        if self.stop is None:
-            self.stop, self.since = number, time.monotonic()
-            return True
-        return number == self.stop and time.monotonic() - self.since < AT_ONCE
 
     def take_checkpoint(self) -> bool:
         """Whether a checkpoint was wanted; asked for once."""
@@ -79,6 +70,8 @@ class Asked:
 
 
 _asked: Asked | None = None
+_last = (0, 0.0)
+"""The last signal that a run was told, and when"""
 _words: Callable[[], str] = str
 
 
@@ -96,6 +89,16 @@ def listen() -> None:
         with suppress(ValueError):  # not in the main thread
             if number is not None and signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, _handle)
+
+
+def end() -> None:
+    """The command is over and its data are kept: a signal that comes again must not change how it ended. (Python gives
+    signals back to the system when it leaves.)"""
+    for name in ENDING:
+        number = getattr(signal, name, None)
+        with suppress(ValueError):
+            if number is not None and signal.getsignal(number) is _handle:
+                signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -131,8 +134,17 @@ def saying(words: Callable[[], str]) -> Iterator[None]:
 
 def _note(number: int, frame: Any) -> None:
     """In place of Python's own handler of Ctrl-C."""
-    if _asked is None or not _asked.is_told(number):
+    if not _is_told(number):
         signal.default_int_handler(number, frame)
+
+
+def _is_told(number: int) -> bool:
+    """Tell the run that a signal wants an end; False where there is none, or it has been told, and not just now."""
+    global _last
+    if _asked is not None and _asked.stop is None:
+        _asked.stop, _last = number, (number, time.monotonic())
+        return True
+    return number == _last[0] and time.monotonic() - _last[1] < AT_ONCE
 
 
 def _handle(number: int, _: Any) -> None:
@@ -140,7 +152,7 @@ def _handle(number: int, _: Any) -> None:
         if _asked is not None:
             _asked.checkpoint = True
         return
-    if _asked is not None and _asked.is_told(number):
+    if _is_told(number):
         return
     # Not an exception: libraries that are being imported or compiled would swallow it.
     with suppress(Exception):

@@ -63,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         missed = isinstance(mistake, (NotConvergedError, ExpectationError))
         return _fail(str(mistake), NOT_CONVERGED if missed else BAD_INPUT)
     except interrupts.Interrupted as stop:
+        interrupts.end()
         print(f"tumble: interrupted{stop}", file=sys.stderr)
         return stop.exit_code
     except OSError as cause:

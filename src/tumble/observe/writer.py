@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import stat
 import weakref
@@ -20,6 +19,7 @@ from ..scene import rotation
 from ..scene.model import Model, State
 from .background import Background
 from .checkpoint import Attribute
+from .column import Column, Single
 from .layout import JOINT_FIELDS, Plan, contact_columns, create_file
 from .live import FORMAT_BOUNDS, LiveFile
 from .trajectory import Trajectory
@@ -28,8 +28,6 @@ __all__ = ["TrajectoryWriter"]
 
 BLOCK = 2**26
 """Bytes copied at a time."""
-INDEX = 2**15
-"""Bytes by which the index of a dataset's chunks grows at most in a frame."""
 
 
 class TrajectoryWriter:
@@ -103,11 +101,11 @@ class TrajectoryWriter:
         self._model, self._least = model, least
         self._live = LiveFile(temporary)
         file = self._live.h5
-        self._frames = dict(file["frames"])
-        self._contacts = dict(file["contacts"]) if "contacts" in file else {}
-        self._steps = {"steps": file["steps"]} if "steps" in file else {}
-        self._committed, self._finished = file["committed"], file["finished"]
-        self._count = int(self._committed[0])
+        self._frames = {name: Column(dataset) for name, dataset in file["frames"].items()}
+        self._contacts = {name: Column(dataset) for name, dataset in file.get("contacts", {}).items()}
+        self._steps = {"steps": Column(file["steps"])} if "steps" in file else {}
+        self._committed, self._finished = Single(file["committed"]), Single(file["finished"])
+        self._count = int(file["committed"][0])
         self._last = int(self._frames["step"][self._count - 1]) if self._count else -1
         self._ends = {e: int(self._frames[e][self._count - 1]) if self._count else 0 for e in self._end_names()}
         self._row: Any = file["steps"].dtype if self._steps else np.dtype([])
@@ -209,12 +207,9 @@ class TrajectoryWriter:
             if self._contacts:
                 values["contact_end"] = self._extend(self._contacts, contacts, "contact_end")
             values["report_end"] = self._extend(self._steps, {"steps": rows}, "report_end")
-            for name, dataset in self._frames.items():
-                dataset.resize(frame + 1, axis=0)
-                dataset[frame] = values[name]
-                dataset.flush()
-            self._committed[0] = frame + 1
-            self._committed.flush()
+            for name, column in self._frames.items():
+                column.write(frame, values[name], 1)
+            self._committed.set(frame + 1)
             self._count = frame + 1
             self._uncommitted.popleft()
             self._ends = {name: int(values[name]) for name in self._ends}
@@ -224,7 +219,7 @@ class TrajectoryWriter:
     def _size(self, reports: int, contacts: int) -> int:
         """Bytes that a frame takes at most, with its indices."""
         groups = ((self._frames, 1), (self._steps, reports), (self._contacts, contacts))
-        return sum(_growth(dataset, rows) for group, rows in groups for dataset in group.values())
+        return sum(column.growth(rows) for group, rows in groups for column in group.values())
 
     def _bodies(self, state: State) -> dict[str, np.ndarray]:
         """The fields of the recorded bodies."""
@@ -239,10 +234,8 @@ class TrajectoryWriter:
         start = self._ends[end]
         stop = start + len(next(iter(columns.values())))
         if stop > start:
-            for name, dataset in group.items():
-                dataset.resize(stop, axis=0)
-                dataset[start:stop] = columns[name]
-                dataset.flush()
+            for name, column in group.items():
+                column.write(start, columns[name], stop - start)
         return stop
 
     # ------------------------------------------------------------------ between and at the end
@@ -274,8 +267,7 @@ class TrajectoryWriter:
 
     def _set_finished(self, finished: bool) -> None:
         with self._guard():
-            self._finished[0] = int(finished)
-            self._finished.flush()
+            self._finished.set(int(finished))
 
     def rest(self) -> None:
         """Let others write the file; `wake` takes it up again if they did not."""
@@ -334,15 +326,6 @@ class TrajectoryWriter:
         except (OSError, RuntimeError) as cause:
             self._leave()
             raise unwritable(self.path, _with_number(cause)) from cause
-
-
-def _growth(dataset: Any, rows: int) -> int:
-    """Bytes that new rows of a dataset take at most, with the index of its chunks."""
-    chunk = dataset.chunks
-    chunks = -(-rows // chunk[0]) + 1
-    for length, part in zip(dataset.shape[1:], chunk[1:]):
-        chunks *= -(-length // part)
-    return chunks * (math.prod(chunk) * dataset.dtype.itemsize + 4096) + INDEX
 
 
 def _leave(live: LiveFile, lock: Lock, background: Background | None) -> None:
