@@ -10,7 +10,7 @@ from ..base import BLOCK, BODY_BLOCK, ContactArrays, MatrixArrays
 
 
 @blockwise(BLOCK)
-def lay_down(block, count, frame, slot_a, slot_b, x, force):
+def lay_down(block, count, frame, slot_a, slot_b, x, entry_force):
     """World impulses of all contacts at their entries."""
     g = frame
     for item in range(block_length(block, count)):
@@ -20,19 +20,20 @@ def lay_down(block, count, frame, slot_a, slot_b, x, force):
         fy = g[1, c] * n + g[4, c] * u + g[7, c] * w
         fz = g[2, c] * n + g[5, c] * u + g[8, c] * w
         a, b = slot_a[c], slot_b[c]
-        force[a, 0], force[a, 1], force[a, 2] = -fx, -fy, -fz
-        force[b, 0], force[b, 1], force[b, 2] = fx, fy, fz
+        f = entry_force
+        f[a, 0], f[a, 1], f[a, 2] = -fx, -fy, -fz
+        f[b, 0], f[b, 1], f[b, 2] = fx, fy, fz
 
 
 @blockwise(BODY_BLOCK, "inverse_mass.shape[0]")
-def gather(block, start, arm, force, inverse_mass, inverse_inertia, v):
+def gather(block, start, arm, entry_force, inverse_mass, inverse_inertia, v):
     """v = M^-1 (sum of the body's entries)."""
     im, ii = inverse_mass, inverse_inertia
     n = im.shape[0]
     for i in range(block * BODY_BLOCK, min(n, (block + 1) * BODY_BLOCK)):
         fx, fy, fz, tx, ty, tz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for e in range(start[i], start[i + 1]):
-            gx, gy, gz = force[e, 0], force[e, 1], force[e, 2]
+            gx, gy, gz = entry_force[e, 0], entry_force[e, 1], entry_force[e, 2]
             ax, ay, az = arm[e, 0], arm[e, 1], arm[e, 2]
             fx += gx
             fy += gy
