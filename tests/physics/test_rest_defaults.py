@@ -237,3 +237,21 @@ def test_a_restart_takes_back_the_same_part(tmp_path):
         sim.step()
         again.step()
     assert sim.state.sha256() == again.state.sha256()
+
+
+def test_more_bodies_leave_the_part_that_is_taken_back():
+    """Of a pile that is too large for its iterations; with one body more far away it goes on the same."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    scene.add_boxes((0.2, 0.2, 0.2), mass=1.0, position=[(0, 0, 0.1 + 0.2001 * k) for k in range(12)])
+    solver = tb.SolverAPGD(tolerance=0.0, max_iterations=6)
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3), solver=solver)
+    for _ in range(20):
+        sim.step()
+    assert sim.state.recovers < 0.2
+    scene.add_body(tb.Sphere(0.1), mass=1.0, position=(50.0, 0, 5.0))
+    more = sim.extended(scene.build())
+    assert more.state.recovers == sim.state.recovers
+    sim.step()
+    more.step()
+    assert np.array_equal(more.state.position[: len(sim.state.position)], sim.state.position)

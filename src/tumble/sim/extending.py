@@ -52,6 +52,7 @@ def _state(now: State, initial: State, rows: np.ndarray, old: Model, model: Mode
     """Old bodies as they are, new ones as their scene says."""
     out = initial.copy()
     out.time, out.step, out.memory = now.time, now.step, now.memory.copy()
+    out.recovers = now.recovers
     for name in BY_BODY:
         getattr(out, name)[rows] = getattr(now, name)
     for name in ("coordinate", "row_impulse", "target", "energy_owed"):
