@@ -9,7 +9,7 @@ from .. import checks
 
 __all__ = ["BACKENDS", "choose"]
 
-BACKENDS = ("cpu",)
+BACKENDS = ("cpu", "cuda")
 
 
 def choose(backend: str | ModuleType = BACKENDS[0]) -> ModuleType:

@@ -10,6 +10,8 @@ import numpy as np
 from ..kernels.descent import TREE_LEAF as TREE_LEAF
 from ..kernels.jit import BLOCK
 
+ARRAYS = ("HOSTED", "zeros", "send", "fetch")
+"""Whether a backend's arrays are NumPy's; how it makes them, takes those of NumPy and gives its own back."""
 PASSES: dict[str, tuple[str, ...]] = {
     # Free velocities, the drift, energies of a step
     "bodies": ("predict", "advance", "drift_bodies", "largest_speed"),
@@ -57,7 +59,7 @@ PASSES: dict[str, tuple[str, ...]] = {
         "eliminate", "close_joints", "mechanism_energies", "keep_energy", "turn_inertia",
     ),
 }  # fmt: skip
-"""What every backend offers, in groups, besides its `name` and SIZES.
+"""What every backend offers, in groups, besides its `name`, ARRAYS and SIZES.
 
 A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
 `tests/backends` compares each with a twin in NumPy.

@@ -34,7 +34,7 @@ class PairSearch:
 
     def __init__(self, model: Model, backend: ModuleType) -> None:
         self._model, self._backend = model, backend
-        m = model.shape_count
+        m, zeros = model.shape_count, backend.zeros
         self.shapes = ShapeArrays(
             model.shape_kind,
             model.shape_parameters,
@@ -42,43 +42,44 @@ class PairSearch:
             model.shape_body,
             model.shape_bound,
             model.shape_smallest,
-            np.zeros((m, 3)),
-            np.zeros((m, 9)),
+            zeros((m, 3)),
+            zeros((m, 9)),
             model.shape_rank,
         )
-        self.box = np.zeros((m, 6))
+        self.box = zeros((m, 6))
         self._local = LocalArrays(model.shape_position, model.shape_orientation)
         self._pools = pools_of(model.geometry).boxes
         self._boxed = BoxedArrays(model.shape_kind, model.shape_body, self.box)
         self._filters = FilterArrays(model.body_kind, model.body_group, model.body_mask, model.excluded)
-        self._histogram = np.zeros(8 * backend.LEVELS, np.int64)
+        self._histogram = zeros(8 * backend.LEVELS, np.int64)
         buckets = 1 << max(4, int(np.ceil(np.log2(max(1, m)))))
         self._grid = GridArrays(
-            np.zeros(m, np.int64),
-            np.zeros(m, np.int64),
-            np.zeros(backend.LEVELS, np.int64),
-            np.zeros(buckets + 2, np.int64),
-            np.zeros(m, np.int32),
-            np.zeros(backend.FEW * backend.LEVELS, np.int32),
-            np.zeros(backend.LEVELS, np.int64),
+            zeros(m, np.int64),
+            zeros(m, np.int64),
+            zeros(backend.LEVELS, np.int64),
+            zeros(buckets + 2, np.int64),
+            zeros(m, np.int32),
+            zeros(backend.FEW * backend.LEVELS, np.int32),
+            zeros(backend.LEVELS, np.int64),
         )
         self._few = None
         if m <= backend.FEW:  # no grid: all are compared with all
             self._few = (0, m, 0)
-            self._grid.single[:m] = np.arange(m)
-        self._planes = np.flatnonzero(model.shape_kind == ShapeKind.HALF_SPACE).astype(np.int32)
+            self._grid.single[:m] = backend.send(np.arange(m))
+        kinds = backend.fetch(model.shape_kind)
+        self._planes = backend.send(np.flatnonzero(kinds == ShapeKind.HALF_SPACE).astype(np.int32))
         self.blocks = blocks(m, backend.PAIR_BLOCK)
         self._reserve(4 * backend.PAIR_BLOCK)
-        self.reach_speed = np.zeros(model.body_count)
+        self.reach_speed = zeros(model.body_count)
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
-        self._scratch = np.zeros(model.body_count)
+        self._scratch = zeros(model.body_count)
         self._stir = 0.0
-        self._no_scratch = np.zeros(1)
-        self._smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
+        self._no_scratch = zeros(1)
+        self._smallest_margin = 0.05 * float(np.min(backend.fetch(model.shape_smallest), initial=np.inf))
 
     def _reserve(self, capacity: int) -> None:
-        pair = np.zeros((self.blocks * capacity, 2), np.int32)
-        self.pairs = PairArrays(pair, capacity, np.zeros(self.blocks, np.int64))
+        pair = self._backend.zeros((self.blocks * capacity, 2), np.int32)
+        self.pairs = PairArrays(pair, capacity, self._backend.zeros(self.blocks, np.int64))
 
     def place(
         self,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ..backends.shape_arrays import ArrangedArrays, SortedArrays
@@ -15,24 +18,25 @@ class Contacts:
     The normal points from body a to body b, uid a < uid b. A contact's key is (uid a, uid b, feature).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, zeros: Callable[..., Any] = np.zeros) -> None:
+        self._zeros = zeros
         self.count = 0
         self._allocate(0)
 
     def _allocate(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.body_a = np.zeros(capacity, np.int32)
-        self.body_b = np.zeros(capacity, np.int32)
-        self.feature = np.zeros(capacity, np.int64)
-        self.order = np.zeros(capacity, np.int32)
-        self.friction = np.zeros(capacity)
-        self.pair = np.zeros(capacity, np.int32)
+        self.capacity, zeros = capacity, self._zeros
+        self.body_a = zeros(capacity, np.int32)
+        self.body_b = zeros(capacity, np.int32)
+        self.feature = zeros(capacity, np.int64)
+        self.order = zeros(capacity, np.int32)
+        self.friction = zeros(capacity)
+        self.pair = zeros(capacity, np.int32)
         """Pair of materials, first * k + second"""
-        self.size = np.zeros(capacity)
-        self.gap = np.zeros(capacity)
-        self.normal = np.zeros((3, capacity))
-        self.point = np.zeros((3, capacity))
-        self.first = np.zeros(capacity, np.int32)
+        self.size = zeros(capacity)
+        self.gap = zeros(capacity)
+        self.normal = zeros((3, capacity))
+        self.point = zeros((3, capacity))
+        self.first = zeros(capacity, np.int32)
         """Scratch of sorting"""
         self.sorted = SortedArrays(self.order, self.body_b, self.feature)
         self.arranged = ArrangedArrays(
@@ -47,7 +51,7 @@ class Contacts:
     @property
     def nbytes(self) -> int:
         """Memory of the buffers."""
-        return sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+        return sum(v.nbytes for v in vars(self).values() if hasattr(v, "nbytes"))
 
 
 def grown(count: int) -> int:

@@ -14,7 +14,7 @@ from ..scene.model import Model
 from .broadphase import PairSearch
 from .contacts import Contacts
 
-__all__ = ["ContactSearch"]
+__all__ = ["ContactSearch", "families"]
 
 
 SURFACES = ShapeKind.having(ShapeTrait.SURFACE)
@@ -23,13 +23,14 @@ BALL_PAIRS = (*ShapeKind.having(ShapeTrait.CLOSED), ShapeKind.HALF_SPACE)
 """Kinds that the pass for balls treats, see `is_ball_pair`."""
 
 
-def _families(model: Model) -> tuple[bool, bool, bool]:
+def families(model: Model, backend: ModuleType) -> tuple[bool, bool, bool]:
     """Whether there can be pairs of a ball and a closed form, of other convex shapes, and with surfaces.
 
     Each family has a kernel of its own, which is compiled when a scene first needs it.
     """
-    kinds, counts = np.unique(model.shape_kind, return_counts=True)
-    movable = np.unique(model.shape_kind[model.body_kind[model.shape_body] != BodyKind.STATIC])
+    shape_kind, body_kind, body = map(backend.fetch, (model.shape_kind, model.body_kind, model.shape_body))
+    kinds, counts = np.unique(shape_kind, return_counts=True)
+    movable = np.unique(shape_kind[body_kind[body] != BodyKind.STATIC])
     several = dict(zip(kinds.tolist(), (counts > 1).tolist()))
     balls = convex = surfaces = False
     for one in movable.tolist():
@@ -51,26 +52,25 @@ class ContactSearch:
 
     def __init__(self, model: Model, backend: ModuleType, blocks: int) -> None:
         self._model, self._backend = model, backend
-        threads = most_threads()
-        self._scratch = np.zeros((threads, backend.SCRATCH))
-        self._rows = np.zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
+        threads, zeros = most_threads(), backend.zeros
+        self._scratch = zeros((threads, backend.SCRATCH))
+        self._rows = zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
         self._blocks = blocks
-        self._has_balls, self._has_convex, self._has_surfaces = _families(model)
+        self._has_balls, self._has_convex, self._has_surfaces = families(model, backend)
         self._pools = pools_of(model.geometry)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
-        self._start = np.zeros(model.body_count + 1, np.int64)
-        self._cursor = np.zeros(model.body_count, np.int64)
+        self._start = zeros(model.body_count + 1, np.int64)
+        self._cursor = zeros(model.body_count, np.int64)
         self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
-        self._by_rank = np.argsort(model.body_uid).astype(np.int32)
-        in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
+        by_rank = np.argsort(backend.fetch(model.body_uid)).astype(np.int32)
+        in_order = np.array_equal(by_rank, np.arange(model.body_count))
+        self._by_rank = backend.send(by_rank)
         self._place = None if in_order else backend.over_contacts(placed)
         self._reserve(4 * backend.PAIR_BLOCK)
 
     def _reserve(self, capacity: int) -> None:
-        room = self._blocks * capacity
-        self._raw = RawArrays(
-            np.zeros((room, 8)), np.zeros((room, 2), np.int32), capacity, np.zeros(self._blocks, np.int64)
-        )
+        room, zeros = self._blocks * capacity, self._backend.zeros
+        self._raw = RawArrays(zeros((room, 8)), zeros((room, 2), np.int32), capacity, zeros(self._blocks, np.int64))
 
     def find(
         self, pairs: PairSearch, center: np.ndarray, free: np.ndarray, h: float, margin: float, contacts: Contacts

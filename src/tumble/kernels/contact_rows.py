@@ -230,6 +230,34 @@ def gap_to_close(c, gaps, found, impulse, rule, out):
 
 
 @formula
+def match_pair(c, end, first, last, feature, old_feature, found):
+    """Where the contacts c .. end - 1 of two bodies stood among the same bodies' contacts first .. last - 1 of a step
+    ago; see `match_contacts`. Returns how many are the same."""
+    i, hits = first, 0
+    for e in range(c, end):
+        while i < last and old_feature[i] < feature[e]:
+            i += 1
+        found[e] = -1
+        if i < last and old_feature[i] == feature[e]:
+            found[e] = i
+            hits += 1
+    i, known = first, c  # the old contacts that nobody is, in order
+    for e in range(c, end):
+        if found[e] >= 0:
+            continue
+        while i < last:
+            while known < end and (found[known] < 0 or found[known] < i):
+                known += 1
+            if known == end or found[known] != i:
+                break
+            i += 1
+        if i < last:
+            found[e] = -2 - i
+            i += 1
+    return hits
+
+
+@formula
 def recalled_numbers(c, found, column, out):
     """Numbers (rows, k) that contacts remembered, zero for new contacts (found: see `match_contacts`)."""
     k = found[c]

@@ -252,7 +252,7 @@ def blockwise(size: int, items: str = "count") -> Callable[[Callable], Callable]
 
     def decorate(function: Callable) -> Callable:
         if numba.config.DISABLE_JIT:
-            return _one_by_one(function, size, items)
+            return _with_body(_one_by_one(function, size, items), function, items)
         name, file = function.__name__, function.__code__.co_filename
         arguments = ", ".join(list(inspect.signature(function).parameters)[1:])
         source = f"""
@@ -266,9 +266,15 @@ def {name}({arguments}):
         }
         exec(compile(source, file, "exec"), names)
         names[name].__doc__ = function.__doc__
-        return loop(names[name])
+        return _with_body(loop(names[name]), function, items)
 
     return decorate
+
+
+def _with_body(compiled: Callable, function: Callable, items: str) -> Callable:
+    """The pass, which other devices can ask for the work of one block and the number of its items."""
+    compiled.body, compiled.items = function, items
+    return compiled
 
 
 BLOCK = 1024

@@ -91,22 +91,26 @@ class Rows:
     def __init__(self, model: Model, backend: ModuleType, joints: Joints | None, laws: Laws) -> None:
         self._model, self._backend, self._joints, self._laws = model, backend, joints, laws
         n = model.body_count
-        self._movable = np.any(model.body_inverse_mass > 0.0, axis=1) | (
-            (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1)
-        )
-        self._entry_start = np.zeros(n + 1, np.int64)
-        self._cursor = np.zeros(n, np.int64)
-        self._body_velocity = np.zeros((n, 6))
-        self._any_locked = bool(np.any(model.body_locked))
-        self._fall = float(np.linalg.norm(model.gravity))
+        zeros, fetch = backend.zeros, backend.fetch
+        inverse_mass, mass, locked = map(fetch, (model.body_inverse_mass, model.body_mass, model.body_locked))
+        turns = (mass > 0.0) & ~np.all(locked[:, 3:], axis=1)
+        self._movable = backend.send(np.any(inverse_mass > 0.0, axis=1) | turns)
+        self._entry_start = zeros(n + 1, np.int64)
+        self._cursor = zeros(n, np.int64)
+        self._body_velocity = zeros((n, 6))
+        self._any_locked = bool(np.any(locked))
+        self._fall = float(np.linalg.norm(fetch(model.gravity)))
         self._gravity = self._fall or 9.81
-        sizes = model.shape_smallest[np.isfinite(model.shape_smallest)]
+        sizes = fetch(model.shape_smallest)
+        sizes = sizes[np.isfinite(sizes)]
         self._smallest = float(sizes.min()) if sizes.size else 0.0
-        heavy = model.body_mass[model.body_mass > 0.0]
+        heavy = mass[mass > 0.0]
         self._lightest = float(heavy.min()) if heavy.size else 0.0
         self._rolls, self._soft = model.pair_laws.rolls, laws.is_soft
         pairs = model.pair_laws
-        self._spin, self._roll = pairs.of_pairs("spinning_friction"), pairs.of_pairs("rolling_friction")
+        self._spin = backend.send(pairs.of_pairs("spinning_friction"))
+        self._roll = backend.send(pairs.of_pairs("rolling_friction"))
+        self._firm = backend.send(laws.firm)
         run = backend.over_contacts
         self._set_turns, self._take_turns = run(formulas.turning_friction), run(formulas.taken_turns)
         self._recall_numbers = run(formulas.recalled_numbers)
@@ -116,27 +120,27 @@ class Rows:
         self._allocate(0)
 
     def _allocate(self, capacity: int) -> None:
-        self._contact_capacity = capacity
+        self._contact_capacity, zeros = capacity, self._backend.zeros
         if self._joints is not None:  # the bounded rows come after the contacts
             capacity += len(self._joints.model.bounded_rows)
         self._capacity = capacity
-        self._friction = np.zeros((3, capacity) if self._rolls else capacity)
-        self._compliance = np.zeros((2, capacity if self._soft else 0))
-        self._remembered = {c.name: np.zeros((c.rows, capacity)) for c in self._laws.columns}
-        self._shift_partial = np.zeros(blocks(capacity))
-        self._diagonal = np.zeros((6, capacity))
-        self._entry_torque = np.zeros((2 * capacity + 1 if self._rolls else 0, 3))
-        self._frame = np.zeros((9, capacity))
-        self._arms = np.zeros((6, capacity))
-        self._gap = np.zeros(capacity)
-        self._found = np.zeros(capacity, np.int64)
-        self._slot_a = np.zeros(capacity, np.int32)
-        self._slot_b = np.zeros(capacity, np.int32)
-        self._entry_arm = np.zeros((2 * capacity + 1, 3))
-        self._entry_force = np.zeros((2 * capacity + 1, 3))
-        self._bias = np.zeros((6 if self._rolls else 3, capacity))
-        self._rows = np.zeros_like(self._bias)
-        self.before = np.zeros_like(self._bias)
+        self._friction = zeros((3, capacity) if self._rolls else capacity)
+        self._compliance = zeros((2, capacity if self._soft else 0))
+        self._remembered = {c.name: zeros((c.rows, capacity)) for c in self._laws.columns}
+        self._shift_partial = zeros(blocks(capacity))
+        self._diagonal = zeros((6, capacity))
+        self._entry_torque = zeros((2 * capacity + 1 if self._rolls else 0, 3))
+        self._frame = zeros((9, capacity))
+        self._arms = zeros((6, capacity))
+        self._gap = zeros(capacity)
+        self._found = zeros(capacity, np.int64)
+        self._slot_a = zeros(capacity, np.int32)
+        self._slot_b = zeros(capacity, np.int32)
+        self._entry_arm = zeros((2 * capacity + 1, 3))
+        self._entry_force = zeros((2 * capacity + 1, 3))
+        self._bias = zeros((6 if self._rolls else 3, capacity))
+        self._rows = zeros(self._bias.shape)
+        self.before = zeros(self._bias.shape)
         """Relative velocities of the contacts before the step, rows n, u, w (and turns)"""
         self.overlap = 0.0
         """The largest at the start of the step [m]"""
@@ -225,7 +229,7 @@ class Rows:
         # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
         largest = self._backend.largest_entry(memory.impulse)
         least = max(NOISE * self._lightest * self._fall * h, NOISE_OF_LARGEST * largest)
-        gaps, rule = GapArrays(c.gap, c.size, c.pair, self._laws.firm), RestRule(least, band, SHARE, recovers)
+        gaps, rule = GapArrays(c.gap, c.size, c.pair, self._firm), RestRule(least, band, SHARE, recovers)
         self._backend.rest_gaps(n, gaps, self._found, memory.impulse, rule, self._shift_partial, self._gap)
         return float(self._shift_partial[: blocks(n)].max())
 
@@ -333,17 +337,18 @@ class Rows:
         """What the next step needs to know of these contacts: their impulses, and what `recall` gave and the laws have
         brought up to date."""
         n, laws = contacts.count, {}
+        empty = self._backend.zeros
         memory = ContactMemory(
-            np.empty(n, np.int64), np.empty(n, np.int64), contacts.feature[:n].copy(), np.empty((3, n)), laws=laws
+            empty(n, np.int64), empty(n, np.int64), contacts.feature[:n].copy(), empty((3, n)), empty((3, 0)), laws
         )
         vectors = [(impulse[:3], memory.impulse)]
         if self._rolls:
-            memory.torque = np.empty((3, n))
+            memory.torque = empty((3, n))
             vectors.append((impulse[3:], memory.torque))
         for column in self._laws.columns:
             found = self._remembered[column.name]
             if column.rows == 3:
-                laws[column.name] = np.empty((3, n))
+                laws[column.name] = empty((3, n))
                 vectors.append((found, laws[column.name]))
             else:
                 laws[column.name] = found[:, :n].copy()

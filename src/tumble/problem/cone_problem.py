@@ -151,7 +151,7 @@ class ConeProblem:
         which: tells several of one group apart."""
         found = self.scratch.get((group, *which))
         if found is None or found[0] != shapes:
-            made = group(*(np.zeros(shapes[name], dtype) for name in group._fields))
+            made = group(*(self.backend.zeros(shapes[name], dtype) for name in group._fields))
             found = self.scratch[group, *which] = shapes, made
         return found[1]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class State(Shown):
     def take(self, other: State) -> None:
         """Be as another state of the same model; what is replaced, and never written into, is shared."""
         for name in ("position", "orientation", "velocity", "spin"):
-            np.copyto(getattr(self, name), getattr(other, name))
+            getattr(self, name)[...] = getattr(other, name)
         self.time, self.step, self.memory = other.time, other.step, other.memory
         self.coordinate, self.row_impulse, self.target = other.coordinate, other.row_impulse, other.target
         self.energy_owed, self.presence, self.flow = other.energy_owed, other.presence, other.flow
@@ -224,6 +224,16 @@ class Model(ShownModel, BodyNames):
         out = rank[self.shape_body]
         out.setflags(write=False)
         return out
+
+    def sent(self, backend: ModuleType) -> Model:
+        """The model with its arrays where the passes of a backend read them."""
+        if backend.HOSTED:
+            return self
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        arrays = {name: backend.send(value) for name, value in arrays.items() if isinstance(value, np.ndarray)}
+        there = replace(self, **arrays, geometry=Geometry(*map(backend.send, self.geometry)))
+        vars(there)["shape_rank"] = backend.send(self.shape_rank)
+        return there
 
     @property
     def body_count(self) -> int:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
-from .. import checks, memory
-from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait
+from .. import backends, checks, memory
+from ..collide.narrowphase import families
+from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait, Variant
 from ..errors import OptionsError, message
 from ..kernels.jit import most_threads
 from ..options import StepOptions
 from ..scene.model import Model
+from ..solve.apgd import SolverAPGD
+from ..solve.auto import SolverAuto
 from ..solve.base import Solver
 
-__all__ = ["check_arguments", "checked_threads"]
+__all__ = ["check_arguments", "check_backend", "checked_threads"]
 
 FLAT = ShapeKind.having(ShapeTrait.FLAT)
 """Shapes with faces, which can lie on each other."""
@@ -76,6 +81,37 @@ def check_arguments(model: Model, options: StepOptions, solver: Solver | None) -
             )
         )
     _check_memory(model)
+
+
+def check_backend(backend: ModuleType, model: Model, options: StepOptions, solver: Solver | None) -> None:
+    """Raise for what a device does not do yet; nothing falls back to the processor in silence."""
+    if backend.HOSTED:
+        return
+    _, has_convex, has_surfaces = families(model, backends.choose("cpu"))
+    name = type(solver).__name__
+    refused = {
+        "pairs of shapes other than spheres with spheres, planes, boxes, capsules, cylinders and the like": has_convex
+        or has_surfaces,
+        "joints, motors and springs": bool(model.joints.row_count or model.joints.motors),
+        "emitters, sinks and measuring planes": bool(model.flow.columns),
+        "rolling and spinning friction": model.pair_laws.rolls,
+        "the integrator 'moreau'": options.integrator == Integrator.MOREAU,
+        "unique forces": options.unique_forces,
+        name: solver is not None and not _runs_on_device(solver),
+    }
+    found = [what for what, there in refused.items() if there]
+    if found:
+        rule, remedy = f"'{backend.name}' does not take {found[0]} yet", "Use backend='cpu'."
+        if found[0] == name:
+            remedy = "Use SolverAPGD() or SolverAuto(steps=True), or backend='cpu'."
+        raise OptionsError(message("Simulation.backend", rule, ", ".join(found), remedy))
+
+
+def _runs_on_device(solver: Solver) -> bool:
+    """Whether all that a solver may call is offered by devices."""
+    if isinstance(solver, SolverAPGD):
+        return solver.variant == Variant.DEFAULT
+    return isinstance(solver, SolverAuto) and solver.steps and solver.seconds is None
 
 
 def _check_memory(model: Model) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,8 +70,8 @@ class Books:
 class Bookkeeper:
     """Works of the contacts, with their scratch."""
 
-    def __init__(self) -> None:
-        self._after = np.zeros((0, 0))
+    def __init__(self, backend: ModuleType) -> None:
+        self._after = backend.zeros((0, 0))
 
     def contacts(
         self, problem: ConeProblem, impulse: np.ndarray, change: np.ndarray, work: Workspace, h: float

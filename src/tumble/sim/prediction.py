@@ -59,24 +59,30 @@ def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float,
 
 def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> None:
     """Velocities of kinematic bodies: constant, or the mean velocity between two poses of a motion."""
-    kinematic = work.kinematic
+    kinematic, fetch = work.kinematic, work.backend.fetch
     if not kinematic.size:
         return
-    work.prescribed[kinematic, :3] = state.velocity[kinematic]
-    work.prescribed[kinematic, 3:] = rotation.rotate(state.orientation[kinematic], state.spin[kinematic])
+    at = {int(body): row for row, body in enumerate(fetch(kinematic))}
+    places, turns = fetch(state.position[kinematic]), fetch(state.orientation[kinematic])
+    prescribed = np.zeros((len(at), 6))
+    prescribed[:, :3] = fetch(state.velocity[kinematic])
+    prescribed[:, 3:] = rotation.rotate(turns, fetch(state.spin[kinematic]))
     for body, motion in model.motions.items():
+        row = at[body]
         where = f"body '{model.name(body)}'"
         position, orientation = motion_pose(where, motion, state.time + h)
-        turn = rotation.multiply(orientation, rotation.conjugate(state.orientation[body]))
+        turn = rotation.multiply(orientation, rotation.conjugate(turns[row]))
         turn = turn if turn[0] >= 0.0 else -turn
         sine = float(np.linalg.norm(turn[1:]))
         angle = 2.0 * np.arctan2(sine, turn[0])
-        work.prescribed[body, :3] = (position - state.position[body]) / h
-        work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
-        work.next_pose[body] = (position, orientation)
+        prescribed[row, :3] = (position - places[row]) / h
+        prescribed[row, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
+        work.next_pose[body] = (work.backend.send(position), work.backend.send(orientation))
         if isinstance(motion, Conveyor):
-            work.surface[body] = motion.twist(where, state.time, state.position[body], state.orientation[body])
-            work.prescribed[body] += work.surface[body]
+            twist = motion.twist(where, state.time, places[row], turns[row])
+            work.surface[body] = work.backend.send(twist)
+            prescribed[row] += twist
+    work.prescribed[kinematic] = work.backend.send(prescribed)
 
 
 def drop_normal_surface(contacts: Contacts, problem: ConeProblem, center: np.ndarray, surface: np.ndarray) -> None:
@@ -91,13 +97,15 @@ def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, tim
     if not model.forces and work.applied is None:
         return  # they hold the constant ones from the start
     work.force[:], work.torque[:] = model.body_force, model.body_torque
+    send, fetch = work.backend.send, work.backend.fetch
     if work.applied is not None:
-        work.force += work.applied[:, :3]
-        work.torque += work.applied[:, 3:]
+        work.force += send(work.applied[:, :3])
+        work.torque += send(work.applied[:, 3:])
     if not model.forces:
         return
-    position, orientation = model.user_frames(kick.position, kick.orientation)
-    spin = rotation.rotate(kick.orientation, kick.spin)
+    turned, velocity = fetch(kick.orientation), fetch(velocity)
+    position, orientation = work.host.user_frames(fetch(kick.position), turned)
+    spin = rotation.rotate(turned, fetch(kick.spin))
     for callback in model.forces:
         result = callback(time, position, orientation, velocity.copy(), spin)
         try:
@@ -123,5 +131,5 @@ def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, tim
                     "Check it for division by zero. The state before this step is kept.",
                 )
             )
-        work.force += force
-        work.torque += torque
+        work.force += send(force)
+        work.torque += send(torque)

@@ -366,16 +366,20 @@ class GeometryQuestions:
     state: State
     backend: ModuleType
 
+    def _asked(self) -> ModuleType:
+        """The backend that answers: the processor's where bodies live on a device."""
+        return self.backend if self.backend.HOSTED else backends.choose("cpu")
+
     def contacts(self, *, margin: float = 0.0) -> ContactPoints:
         """Contact points with a gap up to `margin` [m] as the bodies stand now (no forces; see `contact_forces`)."""
-        return contacts(self.model, margin=margin, state=self.state, backend=self.backend)
+        return contacts(self.model, margin=margin, state=self.state, backend=self._asked())
 
     def ray_cast(
         self, origin: Any, direction: Any, *, limit: float | np.ndarray = math.inf, mask: int = 0xFFFFFFFF
     ) -> RayHits:
         """The first body on each ray: origin, direction (3,) or (k, 3); limit [m]; mask: groups that rays see."""
-        return ray_cast(self.model, self.state, origin, direction, limit=limit, mask=mask, backend=self.backend)
+        return ray_cast(self.model, self.state, origin, direction, limit=limit, mask=mask, backend=self._asked())
 
     def overlaps(self, shape: Any, pose: Any = None) -> np.ndarray:
         """Indices of the bodies that a shape at a pose (position, or position and orientation) would overlap."""
-        return overlaps(self.model, self.state, shape, pose, backend=self.backend)
+        return overlaps(self.model, self.state, shape, pose, backend=self._asked())

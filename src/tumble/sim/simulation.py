@@ -30,13 +30,14 @@ from ..showing import ShownSimulation
 from ..solve.auto import SolverAuto
 from ..solve.base import Solver
 from .ahead import prepare
-from .arguments import check_arguments, checked_threads
+from .arguments import check_arguments, check_backend, checked_threads
 from .assembly import Assembly, assemble
 from .compiling import take_out
 from .dump import dump_problem
 from .events import TouchEvents, touch_events
 from .extending import extended
 from .forces import ContactForces, apply_force, contact_forces
+from .held import Held, copied, fetched, hosted
 from .parts import step_or_parts
 from .query import GeometryQuestions
 from .reactions import JointReactions, joint_reactions
@@ -71,20 +72,21 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     ) -> None:
         check_arguments(model, options, solver)
         self.model, self.options, self.backend = model, options, backends.choose(backend)
+        check_backend(self.backend, model, options, solver)
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = checked_threads(threads)
-        self.state = model.initial.copy()
+        self._held = Held(model.initial.copy(), self.backend)
         self._work = Workspace(model, self.backend)
         self.assembly: Assembly | None = None
         """What closing the joints took before the first step; None without joints"""
         if self._work.joints is not None:
             self.prepare()
             self._assemble()
-        self._safe = self.state.copy()
+        self._safe = self._held.acting.copy()
         self._size = model.shape_count
         self._watch = Watch(model, options, self._work.joints)
-        self.last: StepResult | None = None
-        """The last step's contacts, problem and solution, valid until the next step"""
+        self._last: StepResult | None = None
+        self._fetched: StepResult | None = None
         self.unconverged = 0
         """Steps so far that did not reach the solver's tolerance"""
         self._described: tuple[tuple, Description] | None = None
@@ -98,22 +100,24 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
 
     def prepare(self) -> None:
         """Compile the kernels, or load them from the cache; the first step does it otherwise."""
-        prepare(self.solver, self.backend)
+        if self.backend.HOSTED:
+            prepare(self.solver, self.backend)
 
     def step(self) -> StepReport:
         """Take one step. A blow-up raises and leaves the state as it was before the step."""
         self.prepare()
-        self._safe.take(self.state)
+        self._safe.take(self._held.acting)
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
         done, compiled = False, jit.compile_log.seconds
         try:
-            result = step_or_parts(self.state, self.options, solver=self.solver, work=self._work)
+            result = step_or_parts(self._held.acting, self.options, solver=self.solver, work=self._work)
             done = True
         finally:
             jit.set_threads(before)
             self._work.let_go()
             if not done:  # an error or an interrupt in the middle of a step: nothing half done stays
                 self.state = self._safe.copy()
+            self._held.moved()
         take_out(result.report.seconds, jit.compile_log.seconds - compiled)
         self.last = result
         self._size = max(self.model.shape_count, result.contacts.count)
@@ -159,6 +163,28 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         )
 
     # ------------------------------------------------------------------ state
+
+    @property
+    def last(self) -> StepResult | None:
+        """The last step's contacts, problem and solution, valid until the next step."""
+        if self._last is None or self.backend.HOSTED:
+            return self._last
+        if self._fetched is None:
+            self._fetched = hosted(self._last)
+        return self._fetched
+
+    @last.setter
+    def last(self, result: StepResult | None) -> None:
+        self._last, self._fetched = result, None
+
+    @property
+    def state(self) -> State:
+        """Where everything is. On a device only to be read: `set_state` writes."""
+        return self._held.shown
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._held.replace(state)
 
     @property
     def time(self) -> float:
@@ -223,24 +249,26 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
             self._check_joint_state("set_state.state", state)
             self._check_flow_state("set_state.state", state)
             self.state = state.copy()
-        p, q = self.model.user_pose(self.state)
+        now = self.state if self.backend.HOSTED else self.state.copy()
+        p, q = self.model.user_pose(now)
         spin = self.angular_velocities()
         if position is not None:
             p = checks.array("set_state.position", position, (n, 3), error=OptionsError)
         if orientation is not None:
             q = checks.quaternions("set_state.orientation", orientation, n, error=OptionsError)
         if position is not None or orientation is not None:
-            self.state.position, self.state.orientation = self.model.centered_pose(p, q)
+            now.position, now.orientation = self.model.centered_pose(p, q)
         self.last = None
         if velocity is not None:
-            self.state.velocity = checks.array("set_state.velocity", velocity, (n, 3), error=OptionsError)
+            now.velocity = checks.array("set_state.velocity", velocity, (n, 3), error=OptionsError)
         if angular_velocity is not None:
             spin = checks.array("set_state.angular_velocity", angular_velocity, (n, 3), error=OptionsError)
         if orientation is not None or angular_velocity is not None:
-            self.state.spin = np.ascontiguousarray(rotation.rotate(rotation.conjugate(self.state.orientation), spin))
+            now.spin = np.ascontiguousarray(rotation.rotate(rotation.conjugate(now.orientation), spin))
         fixed = self.model.body_kind == BodyKind.STATIC
-        self.state.velocity[fixed] = 0.0
-        self.state.spin[fixed] = 0.0
+        now.velocity[fixed] = 0.0
+        now.spin[fixed] = 0.0
+        self.state = now
         given = (position, orientation, velocity, angular_velocity)
         if self._work.joints is not None and any(value is not None for value in given):
             self._assemble()
@@ -262,15 +290,18 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and deepcopy: what cannot be made again. Scratch, files and the last step's forces stay behind."""
-        left = ("_work", "_watch", "_described", "last", "recording", "backend")
+        left = ("_work", "_watch", "_described", "_last", "_fetched", "recording", "backend", "_held", "_safe")
         kept = {name: value for name, value in vars(self).items() if name not in left}
+        kept |= {"state": self.state.copy(), "safe": copied(self._safe, self.backend)}
         functions = {} if self._work.joints is None else dict(self._work.joints.targets.functions)
         return kept | {"backend": self.backend.name, "said": set(self._watch.said), "functions": functions}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         said, functions, backend = kept.pop("said"), kept.pop("functions"), kept.pop("backend")
+        state, safe = kept.pop("state"), kept.pop("safe")
         vars(self).update(kept)
         self.backend = backends.choose(backend)
+        self._held, self._safe = Held(state, self.backend), Held(safe, self.backend).acting
         self._work = Workspace(self.model, self.backend)
         if self._work.joints is not None:
             self._work.joints.targets.functions.update(functions)
@@ -476,7 +507,7 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
 
     def events(self) -> TouchEvents:
         """Pairs of bodies whose contact began or ended in the last step."""
-        return touch_events(self.model, self._safe.memory, self.state.memory)
+        return touch_events(self.model, fetched(self._safe.memory, self.backend), self.state.memory)
 
     # ------------------------------------------------------------------ helpers
 
@@ -490,4 +521,4 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
             failed = self.state.copy()
             self.state = self._safe.copy()
             raise blow_up(self.model, failed, result, self.options.speed_limit)
-        self._watch.after(result, self.state.velocity)
+        self._watch.after(result, self.state)

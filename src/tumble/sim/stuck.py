@@ -20,7 +20,6 @@ __all__ = ["leave_overlaps", "limit_impulses"]
 
 PART = 1e-3
 """Contacts with at least this part of the largest impulse push against each other."""
-NOBODY = np.zeros(0, bool)
 
 
 class _Free(NamedTuple):
@@ -41,7 +40,7 @@ def leave_overlaps(
     n, b, rows = contacts.count, problem.backend, problem.vectors_of(_Free).rows
     left = problem.scratch_of(_Left, overlap=problem.bias.shape[1:]).overlap
     problem.operator.relative(free, rows)
-    least, bounces = PART * b.largest(n, impulse[0]), NOBODY if hit is None else hit
+    least, bounces = PART * b.largest(n, impulse[0]), b.zeros(0, bool) if hit is None else hit
     b.over_contacts(formulas.left_overlap)(n, contacts.gap, impulse, least, bounces, rows, problem.bias, left)
     deepest = b.largest(n, left)
     problem.gap_shift = max(problem.gap_shift, deepest)

@@ -28,15 +28,15 @@ class Watch:
         self.said: set[str] = set()
         """Kinds that were said, or are not to be said"""
 
-    def after(self, result: StepResult, velocity: np.ndarray) -> None:
-        """Look at a step; velocity (n, 3) of the bodies after it [m/s]."""
+    def after(self, result: StepResult, state: State) -> None:
+        """Look at a step and the state after it."""
         report = result.report
         if "overlap" not in self.said:
             self.said.add("overlap")
             self._warn_overlap(result)
         if result.travel > 2.0 and "travel" not in self.said:
             self.said.add("travel")
-            self._warn_travel(velocity)
+            self._warn_travel(state.velocity)
         if report.status == Status.OUT_OF_REACH and "out of reach" not in self.said:
             self.said.add("out of reach")
             rule, got = "no impulses take all overlaps back", f"largest overlap {report.largest_overlap:.3g} m"
@@ -77,9 +77,10 @@ class Watch:
 
     def _warn_overlap(self, result: StepResult) -> None:
         c = result.contacts
-        depth = -c.gap[: c.count]
-        rigid = self._model.pair_laws.compliance.ravel()[c.pair[: c.count]] == 0.0
-        deep = rigid & (depth > DEEP * c.size[: c.count])
+        fetch = result.problem.backend.fetch
+        depth, size, pair = -fetch(c.gap[: c.count]), fetch(c.size[: c.count]), fetch(c.pair[: c.count])
+        rigid = self._model.pair_laws.compliance.ravel()[pair] == 0.0
+        deep = rigid & (depth > DEEP * size)
         if np.any(deep):
             worst = int(np.argmax(np.where(deep, depth, -np.inf)))
             names = self._model.name(int(c.body_a[worst])), self._model.name(int(c.body_b[worst]))

@@ -29,41 +29,43 @@ class Workspace:
     """Scratch of a model: everything that is recomputed each step."""
 
     def __init__(self, model: Model, backend: ModuleType) -> None:
-        n = model.body_count
+        n, zeros = model.body_count, backend.zeros
         self.backend = backend
         self.seen = Seen(model) if model.flow.changes else None
         whole, model = model, model if self.seen is None else self.seen.model
-        self.model = model
+        self.host = host = model
+        """The same with NumPy's arrays"""
+        self.model = model = model.sent(backend)
         """What the step works with: without the bodies that are absent, where any come or go"""
-        self.matrix = np.zeros((n, 9))
-        self.inverse_inertia = np.zeros((n, 6))
-        self.before = np.zeros((n, 6))
-        self.free = np.zeros((n, 6))
-        self.velocity = np.zeros((n, 6))
-        self.prescribed = np.zeros((n, 6))
-        self.held = np.zeros((n, 6))
+        self.matrix = zeros((n, 9))
+        self.inverse_inertia = zeros((n, 6))
+        self.before = zeros((n, 6))
+        self.free = zeros((n, 6))
+        self.velocity = zeros((n, 6))
+        self.prescribed = zeros((n, 6))
+        self.held = zeros((n, 6))
         """Velocities of jointed bodies at the end of the step"""
         self.force, self.torque = model.body_force.copy(), model.body_torque.copy()
         """(n, 3) without gravity, world axes"""
         self.applied: np.ndarray | None = None
         """(n, 6) forces and torques that the caller applies in the next step, see `Simulation.apply_force`"""
-        self.body_partial = np.zeros((blocks(n, BODY_BLOCK), 8))
+        self.body_partial = zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
-        self.contacts = Contacts()
+        self.contacts = Contacts(backend.zeros)
         has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
         self.joints = Joints(model, backend) if has_joints else None
-        self.laws = ContactLaws(model.pair_laws, backend)
+        self.laws = ContactLaws(host.pair_laws, backend)
         self.rows = Rows(model, backend, self.joints, self.laws)
-        self.bookkeeper = Bookkeeper()
-        self.kinematic = np.flatnonzero(model.body_kind == BodyKind.KINEMATIC)
+        self.bookkeeper = Bookkeeper(backend)
+        self.kinematic = backend.send(np.flatnonzero(host.body_kind == BodyKind.KINEMATIC))
         """Bodies of prescribed motion"""
-        self.reach = cohesion_reach(model.pair_laws, model.shape_smallest)
+        self.reach = cohesion_reach(host.pair_laws, host.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
-        self.smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
+        self.smallest_margin = 0.05 * float(np.min(host.shape_smallest, initial=np.inf))
         self.flow = FlowStep(whole, self.seen, self.pairs, self.narrow, backend) if whole.flow.columns else None
         conveys = any(isinstance(motion, Conveyor) for motion in model.motions.values())
-        self.surface: np.ndarray | None = np.zeros((n, 6)) if conveys else None
+        self.surface: np.ndarray | None = zeros((n, 6)) if conveys else None
         """Surface velocities of bodies, at their centres and in world axes; None where no surface runs"""
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.middle: Middle | None = None

@@ -72,9 +72,27 @@ class SolverAPGD(AntiRelaxedSolver):
         coulomb = scaled.gauge.coulomb
         limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
         scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
+        if not b.HOSTED:
+            return self._on_device(scaled, groups, scalars)
         if isinstance(scaled.problem.operator, ContactOperator):
             return self._over_lanes(scaled, groups, scalars)
         return b.apgd(*groups, scalars, *vectors_of(_Last))
+
+    def _on_device(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
+        """In single precision while it gains, where that is asked for, then in double."""
+        b, last, k, products = scaled.backend, scaled.problem.vectors_of(_Last), 0, 0
+        op, cone, gauge, stop, work = groups
+        if self.precision == Precision.SINGLE and stop.kind in (STOP[Stop.NATURAL_MAP], STOP[Stop.LOCAL]):
+            k, products, code, value = b.apgd_single(*groups, scalars.copy(), *last)
+            if code != b.SPENT:
+                return k, products, code, value
+            n, first = scaled.problem.count, work.history[0]
+            work.x[:, :n] = work.best[:, :n]
+            stop = stop._replace(limit=stop.limit - k)
+            more, spent, code, value = b.apgd(op, cone, gauge, stop, work, scalars, *last)
+            work.history[0] = first
+            return k + more, products + spent, code, value
+        return b.apgd(*groups, scalars, *last)
 
     def _over_lanes(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
         """In single precision while it gains, then in double."""

@@ -157,12 +157,12 @@ class SolverAuto:
                     left -= count
                 if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
-                if left and not (search.over or search.problem.is_rolling):
+                if left and not (search.over or search.problem.is_rolling) and search.problem.backend.HOSTED:
                     search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
                     left = 0
             left = search.descend(left, left, lambda: True)
             further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
-            further = further and not search.problem.is_rolling
+            further = further and not search.problem.is_rolling and search.problem.backend.HOSTED
             return left, _Cost(search.problem) if further else None
         left = self.max_iterations or max(1000, min(100_000, 400_000_000 // max(1, n)))
         most = left

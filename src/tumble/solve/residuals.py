@@ -70,6 +70,7 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     coulomb = law == Law.COULOMB
     gauge = GaugeArrays(n, problem.dim, problem.bias, problem.friction, scale, weight, coulomb, float(problem.pace))
     b.measure(gauge, impulse, product, partial, values)
+    values = b.fetch(values)
     gap = float(values[Measure.GAP])
     if coulomb and math.isfinite(gap):
         bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound

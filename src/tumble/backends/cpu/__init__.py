@@ -5,6 +5,7 @@ from .apgd import apgd, nesterov_pass
 from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
 from .arrange import arrange_contacts, sort_contacts
+from .arrays import HOSTED, fetch, send, zeros
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
     FEW,
@@ -88,6 +89,7 @@ name = "cpu"
 
 __all__ = [
     "FEW",
+    "HOSTED",
     "LEVELS",
     "MOST",
     "PAIR_BLOCK",
@@ -127,6 +129,7 @@ __all__ = [
     "driven_work",
     "eliminate",
     "factor_joints",
+    "fetch",
     "fill_entries",
     "find_ball_contacts",
     "find_convex_contacts",
@@ -176,6 +179,7 @@ __all__ = [
     "scale_rolling",
     "scale_rows",
     "scale_turns",
+    "send",
     "solve_joints",
     "sort_contacts",
     "spread_speed",
@@ -190,4 +194,5 @@ __all__ = [
     "unscale_rolling",
     "weigh",
     "weigh_rolling",
+    "zeros",
 ]

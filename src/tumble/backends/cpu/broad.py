@@ -38,20 +38,18 @@ def _cell_size(level, phase):
     return math.ldexp(1.0 + 0.125 * phase, int(level - LEVEL_ZERO))
 
 
+@formula
+def size_bin(box, i):
+    """The bin of a box by its size, eight to the octave."""
+    extent = max(box[i, 3] - box[i, 0], max(box[i, 4] - box[i, 1], box[i, 5] - box[i, 2]))
+    mantissa, e = math.frexp(extent)
+    e = min(LEVELS - 4, max(2, e + LEVEL_ZERO))
+    return 8 * e + min(7, max(0, int((mantissa - 0.5) * 16.0)))
+
+
 @loop
-def choose_phase(kind, box, level, histogram):
-    """Bins of eight to the octave for all boxes (left in `level`), and the phase (0..7) of the levels for which cells
-    fit their boxes best: equal bodies then share one level with cells of their own size."""
-    histogram[:] = 0
-    for i in range(kind.size):
-        if kind[i] == HALF_SPACE:
-            level[i] = NO_LEVEL
-            continue
-        extent = max(box[i, 3] - box[i, 0], max(box[i, 4] - box[i, 1], box[i, 5] - box[i, 2]))
-        mantissa, e = math.frexp(extent)
-        e = min(LEVELS - 4, max(2, e + LEVEL_ZERO))
-        level[i] = 8 * e + min(7, max(0, int((mantissa - 0.5) * 16.0)))
-        histogram[level[i]] += 1
+def best_phase(histogram):
+    """The phase (0..7) of the levels for which cells fit so many boxes in each bin best."""
     best, phase = math.inf, 0
     for p in range(8):
         cost = 0.0
@@ -62,6 +60,20 @@ def choose_phase(kind, box, level, histogram):
         if cost < best:
             best, phase = cost, p
     return phase
+
+
+@loop
+def choose_phase(kind, box, level, histogram):
+    """Bins for all boxes (left in `level`), and the phase of the levels for which cells fit their boxes best: equal
+    bodies then share one level with cells of their own size."""
+    histogram[:] = 0
+    for i in range(kind.size):
+        if kind[i] == HALF_SPACE:
+            level[i] = NO_LEVEL
+            continue
+        level[i] = size_bin(box, i)
+        histogram[level[i]] += 1
+    return best_phase(histogram)
 
 
 @blockwise(BODY_BLOCK, "kind.size")

@@ -156,6 +156,12 @@ def measure(gauge, x, nx, partial, out):
                 total[k] = max(total[k], partial[block, k])
             else:
                 total[k] += partial[block, k]
+    finish(total, out)
+
+
+@loop
+def finish(total, out):
+    """`out` (see `Measure`) from the sums and maxima of all blocks."""
     size = math.sqrt(max(total[1], max(total[2], total[3])))
     size1 = math.sqrt(max(total[6], max(total[7], total[8])))
     out[Measure.SCALE] = size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...kernels.cones import is_interval, project
-from ...kernels.contact_rows import contact_row, diagonal_block, recalled_vector, world_vector
+from ...kernels.contact_rows import contact_row, diagonal_block, match_pair, recalled_vector, world_vector
 from ...kernels.jit import block_length, blockwise, item_index, loop
 from ...kernels.linalg import largest_eigenvalue
 from ..base import BLOCK
@@ -148,29 +148,10 @@ def match_contacts(count, uid, body_a, body_b, feature, old_a, old_b, old_featur
             end += 1
         while k < old and (old_a[k] < a or (old_a[k] == a and old_b[k] < b)):
             k += 1
-        first, i = k, k
+        first = k
         while k < old and old_a[k] == a and old_b[k] == b:
             k += 1
-        for e in range(c, end):
-            while i < k and old_feature[i] < feature[e]:
-                i += 1
-            found[e] = -1
-            if i < k and old_feature[i] == feature[e]:
-                found[e] = i
-                hits += 1
-        i, known = first, c  # the old contacts that nobody is, in order
-        for e in range(c, end):
-            if found[e] >= 0:
-                continue
-            while i < k:
-                while known < end and (found[known] < 0 or found[known] < i):
-                    known += 1
-                if known == end or found[known] != i:
-                    break
-                i += 1
-            if i < k:
-                found[e] = -2 - i
-                i += 1
+        hits += match_pair(c, end, first, k, feature, old_feature, found)
         c = end
     return hits
 

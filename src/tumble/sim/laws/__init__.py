@@ -45,7 +45,7 @@ class ContactLaws:
         for law in self._laws:
             self.firm &= law.firm
         self._found: FoundContacts | None = None
-        self._free = np.zeros((0, 0))
+        self._free = backend.zeros((0, 0))
 
     def soften(self, contacts: Contacts, h: float, compliance: np.ndarray) -> None:
         """Compliance E of the contacts (2, cap) [1/kg]."""
@@ -119,6 +119,6 @@ class ContactLaws:
         bodies (n, 6)."""
         if self._found is None:
             return 0.0
-        shift = self._by_kind[Cohesion].shift if self.pull is not None else np.zeros(0)
+        shift = self._by_kind[Cohesion].shift if self.pull is not None else self._backend.zeros(0)
         ended = Ended(impulse, shift, after, velocity, h)
         return sum((law.end(self._found, ended) for law in self._laws), 0.0)

@@ -41,7 +41,7 @@ class Ageing(ContactLaw):
 
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         super().__init__(pairs, backend)
-        self._tables = AgeingArrays(*(pairs.of_pairs(name) for name in AgeingArrays._fields))
+        self._tables = AgeingArrays(*(backend.send(pairs.of_pairs(name)) for name in AgeingArrays._fields))
         self._hold, self._grow = (
             backend.over_contacts(formulas.aged_friction),
             backend.over_contacts(formulas.grown_age),

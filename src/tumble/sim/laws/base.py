@@ -90,4 +90,4 @@ class ContactLaw:
 
 def fitting(buffer: np.ndarray, *shape: int) -> np.ndarray:
     """The buffer, or a new one of zeros where it has another shape."""
-    return buffer if buffer.shape == shape else np.zeros(shape, buffer.dtype)
+    return buffer if buffer.shape == shape else np.zeros_like(buffer, shape=shape)

@@ -40,12 +40,12 @@ class Cohesion(ContactLaw):
 
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         super().__init__(pairs, backend)
-        self._tables = CohesionArrays(*(pairs.of_pairs(name) for name in CohesionArrays._fields))
-        self.firm = self._tables.cohesion == 0.0
-        self.shift = np.zeros(0)
+        self._tables = CohesionArrays(*(backend.send(pairs.of_pairs(name)) for name in CohesionArrays._fields))
+        self.firm = pairs.of_pairs("cohesion") == 0.0
+        self.shift = backend.zeros(0)
         """(cap,) of the normal impulses [N s]"""
-        self._pull = self._product = self._own = np.zeros((0, 0))
-        self._diagonal = np.zeros((6, 0))
+        self._pull = self._product = self._own = backend.zeros((0, 0))
+        self._diagonal = backend.zeros((6, 0))
         self._any = False
         run = backend.over_contacts
         self._shift, self._pulled = run(formulas.cohesion_shift), run(formulas.pulled)

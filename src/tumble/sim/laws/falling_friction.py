@@ -23,7 +23,8 @@ class FallingFriction(ContactLaw):
 
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         super().__init__(pairs, backend)
-        self._static, self._speed = pairs.of_pairs("static_friction"), pairs.of_pairs("friction_speed")
+        self._static = backend.send(pairs.of_pairs("static_friction"))
+        self._speed = backend.send(pairs.of_pairs("friction_speed"))
         self._fall = backend.over_contacts(formulas.falling_friction)
 
     def change(self, found: FoundContacts) -> None:

@@ -68,9 +68,9 @@ class Restitution(ContactLaw):
 
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         super().__init__(pairs, backend)
-        self._bounce = BounceArrays(*(pairs.of_pairs(name) for name in BounceArrays._fields))
-        self._diagonal, self._after = np.zeros((6, 0)), np.zeros((0, 0))
-        self.hit = np.zeros(0, bool)
+        self._bounce = BounceArrays(*(backend.send(pairs.of_pairs(name)) for name in BounceArrays._fields))
+        self._diagonal, self._after = backend.zeros((6, 0)), backend.zeros((0, 0))
+        self.hit = backend.zeros(0, bool)
         """Whether a contact hits in this step's first round"""
         self.hits = 0
         """Contacts that hit in this step's first round"""
@@ -118,7 +118,7 @@ class Restitution(ContactLaw):
         """
         n, touch, h, run = found.count, found.touch, found.h, self.backend
         blocks, capacity = problem.count, problem.bias.shape[1]
-        hit, fresh, opened = self.hit, np.zeros(capacity, bool), np.zeros(capacity, bool)
+        hit, fresh, opened = self.hit, run.zeros(capacity, bool), run.zeros(capacity, bool)
         speed, spent = found.before[0].copy(), [solution]
         room = OPEN * run.largest_vector(n, found.before)
         total, impulse = np.zeros_like(problem.bias), solution.impulse.copy()

@@ -45,9 +45,9 @@ class Springs(ContactLaw):
 
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         super().__init__(pairs, backend)
-        self._springs = SpringArrays(*(pairs.of_pairs(name) for name in SpringArrays._fields))
-        self.firm = self._springs.compliance == 0.0
-        self._energy = np.zeros(0)
+        self._springs = SpringArrays(*(backend.send(pairs.of_pairs(name)) for name in SpringArrays._fields))
+        self.firm = pairs.of_pairs("compliance") == 0.0
+        self._energy = backend.zeros(0)
         self._soften = backend.over_contacts(formulas.spring_compliance)
         self._turn = backend.over_contacts(formulas.turned_stretch)
         self._bias = backend.over_contacts(formulas.spring_bias)

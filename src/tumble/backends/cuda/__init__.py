@@ -1,0 +1,68 @@
+"""Kernels for NVIDIA's devices: the passes of `backends.cpu` under the same names, over arrays that live on the device.
+
+Most passes are the bodies that processors run, with a thread for each item (`launch.item_pass`); sorting, sums and the
+iterations of the solver are the device's own. What is not here yet is refused by name (`Simulation`, backend="cuda").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import OptionsError, message
+from ...kernels.cover import MOST
+from ..base import PASSES
+from ..cpu.broad import FEW, LEVELS
+from ..cpu.surfaces import SURFACE_COLUMNS, SURFACE_ROWS
+from .apgd import SPENT, apgd, apgd_single
+from .bodies import advance, drift_bodies, largest_speed, place_shapes, predict
+from .broad import PAIR_BLOCK, build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
+from .contacts import (
+    SCRATCH,
+    arrange_contacts,
+    contact_work,
+    driven_work,
+    fill_entries,
+    find_ball_contacts,
+    match_contacts,
+    remember,
+    sort_contacts,
+    survey_contacts,
+)
+from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
+from .measure import coulomb_shift_bound, measure
+from .provider import HOSTED, device_name, fetch, send, zeros
+from .rows import (
+    build_rows,
+    contact_diagonal,
+    contact_product,
+    free_frozen_rows,
+    gather,
+    lay_down,
+    read_rows,
+    recall,
+    rest_gaps,
+    scale_frame,
+    scale_rows,
+    unscale_impulses,
+    weigh,
+)
+
+name = "cuda"
+
+__all__ = [
+    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS", "advance", "apgd",
+    "apgd_single", "arrange_contacts", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal",
+    "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies",
+    "driven_work", "fetch", "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows", "gather", "largest",
+    "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts", "measure", "most_and_total",
+    "name", "over_bodies", "over_contacts", "place_shapes", "predict", "read_rows", "recall", "remember", "rest_gaps",
+    "scale_frame", "scale_rows", "send", "sort_contacts", "spread_speed", "survey_contacts", "total",
+    "unscale_impulses", "weigh", "zeros",
+]  # fmt: skip
+
+
+def __getattr__(wanted: str) -> Any:
+    if any(wanted in group for group in PASSES.values()):
+        remedy = "Use backend='cpu' for this scene or solver."
+        raise OptionsError(message("backend", "'cuda' does not offer all passes yet", wanted, remedy))
+    raise AttributeError(wanted)

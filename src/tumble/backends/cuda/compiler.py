@@ -1,0 +1,77 @@
+"""Machine code of kernels for the device at hand, kept in the cache folder beside that of the processor's kernels.
+
+The cache holds machine code (cubin), which any machine with the same kind of device can load: a copied folder works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numba
+import numba.cuda as cuda
+import numpy as np
+from numba.cuda import types
+from numba.cuda.np.numpy_support import from_dtype
+
+from ... import files
+from ...kernels.cache import cache_root
+from ...kernels.fingerprint import fingerprint
+from . import provider
+
+__all__ = ["compile_ptx", "load", "type_of"]
+
+
+def type_of(argument: Any) -> Any:
+    """Numba's type of an argument as kernels take it: all numbers have eight bytes."""
+    if isinstance(argument, tuple):
+        return types.BaseTuple.from_types([type_of(part) for part in argument], type(argument))
+    if isinstance(argument, (bool, int, np.integer, np.bool_)):
+        return types.int64
+    if isinstance(argument, (float, np.floating)):
+        return types.float64
+    layout = "C" if argument.flags.c_contiguous else "A"
+    return types.Array(from_dtype(argument.dtype), argument.ndim, layout)
+
+
+def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int]) -> tuple[str, str]:
+    """Text of a kernel for types, and its name in it. Products and sums are not contracted."""
+    from numba.cuda.compiler import _compile_pyfunc_with_fixup
+
+    library, _ = _compile_pyfunc_with_fixup(function, signature, device=False, abi="numba", cc=capability)
+    library._nvvm_options["fma"] = 0
+    (text,) = library.get_asm_strs(cc=capability)
+    (name,) = re.findall(r"\.entry\s+(\w+)", text)
+    return text, name
+
+
+def load(function: Callable, arguments: tuple) -> Any:
+    """The kernel for the types of these arguments, from the cache or compiled."""
+    capability, signature = provider.capability(), tuple(map(type_of, arguments))
+    described = (
+        f"{function.__module__} {function.__name__} {signature} {capability} {numba.__version__} {cuda.__version__}"
+    )
+    path = cache_root() / "cuda" / fingerprint(function.__code__.co_filename)
+    path /= hashlib.sha256(described.encode()).hexdigest()[:32] + ".cubin"
+    module = provider.xp.cuda.function.Module()
+    with suppress(OSError, ValueError):
+        name, _, code = path.read_bytes().partition(b"\n")
+        module.load(code)
+        return module.get_function(name.decode())
+    from ...kernels.jit import compile_log
+
+    start = time.perf_counter()
+    text, name = compile_ptx(function, signature, capability)
+    linker = provider.xp.cuda.function.LinkState()
+    linker.add_ptr_data(text.encode(), name)
+    code = bytes(linker.complete())
+    compile_log.note(f"cuda.{function.__name__}", time.perf_counter() - start)
+    with suppress(OSError):  # a full disk: this process has its kernel, the next one compiles it again
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.replace_bytes(path, name.encode() + b"\n" + code)
+    module.load(code)
+    return module.get_function(name)

@@ -1,0 +1,156 @@
+"""Where arrays of the device come from: CuPy, and NumPy in Numba's CUDA simulator, in which CuPy does not run.
+
+The one module that names both. It offers what the passes need besides kernels: arrays, sorting, sums that run along,
+streams and captured graphs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...errors import OptionsError, message
+
+__all__ = [
+    "SIMULATED", "Graph", "argsort", "below", "capability", "cumulate", "device_name", "fetch", "free_memory", "largest_of",
+    "send", "stream", "synchronize", "total_of", "zeros",
+]  # fmt: skip
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+"""Whether kernels run in Numba's CUDA simulator: slowly, one thread after the other, on any machine."""
+
+
+def _load() -> Any:
+    """The module that makes arrays."""
+    if SIMULATED:
+        return np
+    remedy = "Install the extra for your CUDA: pip install 'tumble[gpu]' (CUDA 13) or 'tumble[gpu12]' (CUDA 12)."
+    if not hasattr(np, "row_stack"):  # Numba's CUDA target asks for a name that NumPy 2.5 has dropped
+        np.vstack = np.vstack
+    try:
+        import cupy
+        import numba.cuda  # noqa: F401
+    except ImportError as cause:
+        raise OptionsError(
+            message("backend", "'cuda' needs the packages of an extra", f"no {cause.name}", remedy)
+        ) from cause
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as cause:
+        remedy = "Install NVIDIA's driver, or use backend='cpu'."
+        raise OptionsError(message("backend", "'cuda' needs a driver and a device", str(cause), remedy)) from cause
+    if count == 0:
+        remedy = "See nvidia-smi and CUDA_VISIBLE_DEVICES, or use backend='cpu'."
+        raise OptionsError(message("backend", "'cuda' needs a device", "none", remedy))
+    return cupy
+
+
+HOSTED = False
+"""Arrays are on the device: the host asks for copies."""
+xp = _load()
+if not SIMULATED:
+    stream = xp.cuda.Stream(non_blocking=True)
+    stream.use()
+else:
+    stream = None
+
+
+def zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """An array of zeros on the device."""
+    return xp.zeros(shape, dtype)
+
+
+def send(array: Any) -> Any:
+    """A copy of an array of the host on the device."""
+    return xp.array(array)
+
+
+def fetch(array: Any) -> np.ndarray:
+    """A copy of an array of the device on the host."""
+    return np.array(array) if SIMULATED or isinstance(array, np.ndarray) else array.get(stream=stream)
+
+
+def argsort(keys: Any) -> Any:
+    """Places of the keys in order; equal ones stay as they were."""
+    return np.argsort(keys, kind="stable") if SIMULATED else xp.argsort(keys)
+
+
+def cumulate(counts: Any, out: Any) -> None:
+    """out[0] = 0, out[k + 1] = the sum of the first k + 1 counts."""
+    out[:1] = 0
+    xp.cumsum(counts, out=out[1:])
+
+
+def below(keys: Any, values: Any) -> Any:
+    """How many of the sorted keys are smaller than each value."""
+    return xp.searchsorted(keys, values, side="left")
+
+
+def total_of(array: Any) -> Any:
+    """The sum of an array, a number."""
+    return array.sum().item()
+
+
+def largest_of(array: Any) -> Any:
+    """The largest entry, a number."""
+    return array.max().item()
+
+
+def synchronize() -> None:
+    """Wait until the device has done all that it was asked for."""
+    if stream is not None:
+        stream.synchronize()
+
+
+def device_name() -> str:
+    """Name of the device."""
+    if SIMULATED:
+        return "simulated CUDA device"
+    return xp.cuda.runtime.getDeviceProperties(xp.cuda.Device().id)["name"].decode()
+
+
+def capability() -> tuple[int, int]:
+    """Compute capability of the device."""
+    text = xp.cuda.Device().compute_capability
+    return int(text[:-1]), int(text[-1])
+
+
+def free_memory() -> tuple[int, int]:
+    """Bytes of the device that are free, those in CuPy's pool among them, and all that it has."""
+    if SIMULATED:
+        return 1 << 62, 1 << 62
+    free, total = xp.cuda.runtime.memGetInfo()
+    return free + xp.get_default_memory_pool().free_bytes(), total
+
+
+class Graph:
+    """Launches that are recorded once and repeated with one call; in the simulator they are made again."""
+
+    def __init__(self, launches: Callable[[], None]) -> None:
+        self._launches, self._graph = launches, None
+        if not SIMULATED:
+            with _captured() as made:
+                launches()
+            self._graph = made[0]
+
+    def launch(self) -> None:
+        """Make the launches."""
+        if self._graph is None:
+            self._launches()
+        else:
+            self._graph.launch(stream)
+
+
+@contextmanager
+def _captured() -> Iterator[list[Any]]:
+    """Record the launches of the block."""
+    made: list[Any] = []
+    stream.begin_capture()
+    try:
+        yield made
+    finally:
+        made.append(stream.end_capture())

@@ -1,0 +1,132 @@
+"""The state of a simulation: where the steps work on it, and as users see it.
+
+On a processor both are one. On a device the arrays stay there, and `shown` fetches those that are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..backends.base import ContactArrays
+from ..collide.contacts import Contacts
+from ..errors import OptionsError, message
+from ..problem.cone_problem import ConeProblem
+from ..problem.operators import ContactOperator
+from ..scene.model import ContactMemory, State
+from .stepper import StepResult
+
+__all__ = ["Held", "copied", "fetched", "hosted"]
+
+BODIES = ("position", "orientation", "velocity", "spin")
+
+
+class Held:
+    """A state on a backend."""
+
+    def __init__(self, state: State, backend: ModuleType) -> None:
+        self._backend = backend
+        self.acting = sent(state, backend)
+        """What steps read and write"""
+        self.shown: State = self.acting if backend.HOSTED else Shown(self)
+        """What users read"""
+
+    def replace(self, state: State) -> None:
+        """Take another state, of users or one that was `acting`."""
+        if self._backend.HOSTED:
+            self.acting = self.shown = state
+        else:
+            self.acting = sent(state, self._backend)
+            self.moved()
+
+    def moved(self) -> None:
+        """The acting state has changed."""
+        if not self._backend.HOSTED:
+            vars(self.shown).pop("memory", None)
+            for name in BODIES:
+                vars(self.shown).pop(name, None)
+
+    def fetch(self, name: str) -> Any:
+        """An array of the acting state, or its memory, on the host and closed against writing."""
+        value = getattr(self.acting, name)
+        if isinstance(value, ContactMemory):
+            return fetched(value, self._backend)
+        out = self._backend.fetch(value)
+        out.setflags(write=False)
+        return out
+
+
+class Shown(State):
+    """A state whose arrays live on a device; those that are read are fetched. Always the present one."""
+
+    def __init__(self, held: Held) -> None:
+        vars(self)["_held"] = held
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in (*BODIES, "memory"):
+            return getattr(self._held.acting, name)
+        value = vars(self)[name] = self._held.fetch(name)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        remedy = "Use Simulation.set_state."
+        raise OptionsError(message(f"Simulation.state.{name}", "lives on a device", "an assignment", remedy))
+
+    def __reduce__(self) -> tuple:
+        copy = self.copy()
+        return State, tuple(vars(copy).values())
+
+
+def sent(state: State, backend: ModuleType) -> State:
+    """The state with the arrays of bodies and contacts where a backend's passes read them."""
+    if backend.HOSTED or _is_sent(state):
+        return state
+    own = dict(vars(state.copy()))
+    m = own["memory"]
+    laws = {name: backend.send(column) for name, column in m.laws.items()}
+    arrays = (backend.send(getattr(m, name)) for name in ("uid_a", "uid_b", "feature", "impulse", "torque"))
+    own |= {name: backend.send(own[name]) for name in BODIES}
+    return State(**own | {"memory": ContactMemory(*arrays, laws)})
+
+
+def fetched(memory: ContactMemory, backend: ModuleType) -> ContactMemory:
+    """What contacts remember, on the host."""
+    laws = {name: backend.fetch(column) for name, column in memory.laws.items()}
+    arrays = (backend.fetch(getattr(memory, name)) for name in ("uid_a", "uid_b", "feature", "impulse", "torque"))
+    return ContactMemory(*arrays, laws)
+
+
+def copied(state: State, backend: ModuleType) -> State:
+    """A copy of an acting state on the host."""
+    return state.copy() if backend.HOSTED else Held(state, backend).shown.copy()
+
+
+def hosted(result: StepResult) -> StepResult:
+    """A step's contacts, problem and solution as arrays of the host, which any solver takes."""
+    problem, table = result.problem, result.contacts
+    fetch, cpu = problem.backend.fetch, backends.choose("cpu")
+    contacts = Contacts()
+    contacts.reserve(table.count)
+    contacts.count = n = table.count
+    for name, own in vars(contacts).items():
+        if isinstance(own, np.ndarray):
+            own[..., :n] = fetch(getattr(table, name)[..., :n])
+    arrays = problem.operator.contacts
+    parts = (fetch(value) if hasattr(value, "dtype") else value for value in arrays)
+    group = replace(problem.group, friction=fetch(problem.friction))
+    operator = ContactOperator(ContactArrays(*parts), cpu)
+    here = ConeProblem(
+        group, fetch(problem.bias), operator, problem.h, {}, problem.speed, problem.motion, problem.gap_shift
+    )
+    solution = replace(result.solution, impulse=fetch(result.solution.impulse))
+    return replace(result, contacts=contacts, problem=here, solution=solution, impulse=fetch(result.impulse))
+
+
+def _is_sent(state: State) -> bool:
+    return not isinstance(state, Shown) and not isinstance(state.position, np.ndarray)
