@@ -66,7 +66,7 @@ class ContactSearch:
         in_order = np.array_equal(by_rank, np.arange(model.body_count))
         self._by_rank = backend.send(by_rank)
         self._place = None if in_order else backend.over_contacts(placed)
-        self._reserve(4 * backend.PAIR_BLOCK)
+        self._reserve(max(4 * backend.PAIR_BLOCK, 2 * backend.MOST))
 
     def _reserve(self, capacity: int) -> None:
         room, zeros = self._blocks * capacity, self._backend.zeros

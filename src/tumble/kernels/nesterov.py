@@ -38,6 +38,9 @@ class Scalar(IntEnum):
     """Iterations so far"""
 
 
+CURVATURE, BETA, BLEND, THETA, RESTED, LIMIT, DECAY, DAMPING, COUNT = (int(place) for place in Scalar)
+
+
 def first_scalars(decay: float, limit: float, damping: float) -> np.ndarray:
     """Scalars of a run that has not begun; its first curvature is put in by the run itself."""
     out = np.zeros(len(Scalar))
@@ -61,15 +64,15 @@ def next_scalars(dd, dh, gd, s):
     L becomes the curvature just seen where that is larger (at most twice of what it was), else it decays. The momentum
     is given up where the last step went uphill, unless it has just been.
     """
-    if dh > s[Scalar.CURVATURE] * dd:
-        s[Scalar.CURVATURE] = min(dh / dd, 2.0 * s[Scalar.CURVATURE])
+    if dh > s[CURVATURE] * dd:
+        s[CURVATURE] = min(dh / dd, 2.0 * s[CURVATURE])
     else:
-        s[Scalar.CURVATURE] *= s[Scalar.DECAY]
-    if gd > 0.0 and s[Scalar.RESTED] == 0.0:
-        s[Scalar.THETA], s[Scalar.BETA], s[Scalar.RESTED] = 1.0, 0.0, 1.0
+        s[CURVATURE] *= s[DECAY]
+    if gd > 0.0 and s[RESTED] == 0.0:
+        s[THETA], s[BETA], s[RESTED] = 1.0, 0.0, 1.0
     else:
-        theta, beta = theta_step(s[Scalar.THETA])
-        s[Scalar.THETA], s[Scalar.BETA], s[Scalar.RESTED] = theta, min(beta, s[Scalar.LIMIT]), 0.0
-    s[Scalar.COUNT] += 1.0
-    if s[Scalar.DAMPING] > 0.0:
-        s[Scalar.BLEND] = min(1.0, s[Scalar.DAMPING] / s[Scalar.COUNT])
+        theta, beta = theta_step(s[THETA])
+        s[THETA], s[BETA], s[RESTED] = theta, min(beta, s[LIMIT]), 0.0
+    s[COUNT] += 1.0
+    if s[DAMPING] > 0.0:
+        s[BLEND] = min(1.0, s[DAMPING] / s[COUNT])

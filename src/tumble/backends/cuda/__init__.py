@@ -30,7 +30,7 @@ from .contacts import (
 )
 from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
 from .measure import coulomb_shift_bound, measure
-from .provider import HOSTED, device_name, fetch, send, zeros
+from .provider import HOSTED, device_name, fetch, free_memory, send, synchronize, zeros
 from .rows import (
     build_rows,
     contact_diagonal,
@@ -50,14 +50,14 @@ from .rows import (
 name = "cuda"
 
 __all__ = [
-    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS", "advance", "apgd",
-    "apgd_single", "arrange_contacts", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal",
-    "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies",
-    "driven_work", "fetch", "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows", "gather", "largest",
-    "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts", "measure", "most_and_total",
-    "name", "over_bodies", "over_contacts", "place_shapes", "predict", "read_rows", "recall", "remember", "rest_gaps",
-    "scale_frame", "scale_rows", "send", "sort_contacts", "spread_speed", "survey_contacts", "total",
-    "unscale_impulses", "weigh", "zeros",
+    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS",
+    "advance", "apgd", "apgd_single", "arrange_contacts", "build_grid", "build_rows", "cell_keys", "choose_phase",
+    "contact_diagonal", "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name",
+    "drift_bodies", "driven_work", "fetch", "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows",
+    "free_memory", "gather", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down",
+    "match_contacts", "measure", "most_and_total", "name", "over_bodies", "over_contacts", "place_shapes",
+    "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_frame", "scale_rows", "send", "sort_contacts",
+    "spread_speed", "survey_contacts", "synchronize", "total", "unscale_impulses", "weigh", "zeros",
 ]  # fmt: skip
 
 
