@@ -338,22 +338,30 @@ class _CompileLog(event.Listener):
             if self._depth == 0:
                 self.seconds += time.perf_counter() - start
 
+    def tell(self) -> None:
+        """Something is going to be compiled."""
+        if self.announce is not None:
+            announce, self.announce = self.announce, None
+            announce()
+
+    def note(self, name: str, spent: float) -> None:
+        """A kernel was compiled in so many seconds."""
+        self.by_kernel[name] = self.by_kernel.get(name, 0.0) + spent
+        self.kernels += 1
+        self.seconds += spent
+
     def on_start(self, item: Any) -> None:
         if self._depth == 0:
             self._start = time.perf_counter()
-            if self.announce is not None:
-                announce, self.announce = self.announce, None
-                announce()
+            self.tell()
         self._depth += 1
 
     def on_end(self, item: Any) -> None:
         self._depth -= 1
         if self._depth == 0:
-            spent, kernel = time.perf_counter() - self._start, item.data["dispatcher"].py_func
+            kernel = item.data["dispatcher"].py_func
             name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__name__}"
-            self.by_kernel[name] = self.by_kernel.get(name, 0.0) + spent
-            self.kernels += 1
-            self.seconds += spent
+            self.note(name, time.perf_counter() - self._start)
 
 
 compile_log = _CompileLog()

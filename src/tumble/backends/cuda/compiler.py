@@ -6,22 +6,25 @@ The cache holds machine code (cubin), which any machine with the same kind of de
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.metadata import version
 from typing import Any
 
 import numba
-import numba.cuda as cuda
 import numpy as np
 from numba.cuda import types
 from numba.cuda.np.numpy_support import from_dtype
 
-from ... import files
 from ...kernels.cache import cache_root
 from ...kernels.fingerprint import fingerprint
+from ...kernels.jit import compile_log
 from . import provider
+
+_VERSIONS = f"{numba.__version__} {version('numba-cuda')}"
 
 __all__ = ["compile_ptx", "load", "type_of"]
 
@@ -52,9 +55,7 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
 def load(function: Callable, arguments: tuple) -> Any:
     """The kernel for the types of these arguments, from the cache or compiled."""
     capability, signature = provider.capability(), tuple(map(type_of, arguments))
-    described = (
-        f"{function.__module__} {function.__name__} {signature} {capability} {numba.__version__} {cuda.__version__}"
-    )
+    described = f"{function.__module__} {function.__name__} {signature} {capability} {_VERSIONS}"
     path = cache_root() / "cuda" / fingerprint(function.__code__.co_filename)
     path /= hashlib.sha256(described.encode()).hexdigest()[:32] + ".cubin"
     module = provider.xp.cuda.function.Module()
@@ -62,8 +63,7 @@ def load(function: Callable, arguments: tuple) -> Any:
         name, _, code = path.read_bytes().partition(b"\n")
         module.load(code)
         return module.get_function(name.decode())
-    from ...kernels.jit import compile_log
-
+    compile_log.tell()
     start = time.perf_counter()
     text, name = compile_ptx(function, signature, capability)
     linker = provider.xp.cuda.function.LinkState()
@@ -72,6 +72,8 @@ def load(function: Callable, arguments: tuple) -> Any:
     compile_log.note(f"cuda.{function.__name__}", time.perf_counter() - start)
     with suppress(OSError):  # a full disk: this process has its kernel, the next one compiles it again
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.replace_bytes(path, name.encode() + b"\n" + code)
+        own = path.with_suffix(f".{os.getpid()}")
+        own.write_bytes(name.encode() + b"\n" + code)
+        own.replace(path)
     module.load(code)
     return module.get_function(name)

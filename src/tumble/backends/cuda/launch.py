@@ -108,9 +108,7 @@ class _Compiled:
 
     def launch(self, blocks: int, threads: int, values: list[Any]) -> None:
         self._pack.pack_into(self._buffer, 0, *values)
-        provider.xp.cuda.driver.launchKernel(
-            self._function.ptr, blocks, 1, 1, threads, 1, 1, 0, provider.stream.ptr, self._where, 0
-        )
+        provider.launch(self._function, blocks, threads, self._where)
 
 
 def item_kernel(source: Callable, parameters: list[str], item: Callable) -> Kernel:

@@ -17,7 +17,7 @@ from ...errors import OptionsError, message
 
 __all__ = [
     "SIMULATED", "Graph", "argsort", "below", "capability", "cumulate", "device_name", "fetch", "free_memory", "largest_of",
-    "send", "stream", "synchronize", "total_of", "zeros",
+    "launch", "send", "synchronize", "total_of", "zeros",
 ]  # fmt: skip
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
@@ -29,8 +29,7 @@ def _load() -> Any:
     if SIMULATED:
         return np
     remedy = "Install the extra for your CUDA: pip install 'tumble[gpu]' (CUDA 13) or 'tumble[gpu12]' (CUDA 12)."
-    if not hasattr(np, "row_stack"):  # Numba's CUDA target asks for a name that NumPy 2.5 has dropped
-        np.vstack = np.vstack
+    vars(np).setdefault("row_stack", np.vstack)  # Numba's CUDA target asks for it, NumPy 2.5 has dropped it
     try:
         import cupy
         import numba.cuda  # noqa: F401
@@ -52,11 +51,10 @@ def _load() -> Any:
 HOSTED = False
 """Arrays are on the device: the host asks for copies."""
 xp = _load()
-if not SIMULATED:
-    stream = xp.cuda.Stream(non_blocking=True)
-    stream.use()
-else:
-    stream = None
+_recording = None if SIMULATED else xp.cuda.Stream(non_blocking=True)
+"""On which launches are recorded; all else is done on the default stream, in order with what CuPy does there."""
+_where = 0
+"""The stream that kernels are launched on."""
 
 
 def zeros(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
@@ -71,7 +69,7 @@ def send(array: Any) -> Any:
 
 def fetch(array: Any) -> np.ndarray:
     """A copy of an array of the device on the host."""
-    return np.array(array) if SIMULATED or isinstance(array, np.ndarray) else array.get(stream=stream)
+    return np.array(array) if SIMULATED or isinstance(array, np.ndarray) else array.get()
 
 
 def argsort(keys: Any) -> Any:
@@ -102,8 +100,13 @@ def largest_of(array: Any) -> Any:
 
 def synchronize() -> None:
     """Wait until the device has done all that it was asked for."""
-    if stream is not None:
-        stream.synchronize()
+    if not SIMULATED:
+        xp.cuda.Stream.null.synchronize()
+
+
+def launch(function: Any, blocks: int, threads: int, arguments: int) -> None:
+    """Launch a kernel. arguments: address of the places of its arguments."""
+    xp.cuda.driver.launchKernel(function.ptr, blocks, 1, 1, threads, 1, 1, 0, _where, arguments, 0)
 
 
 def device_name() -> str:
@@ -142,15 +145,18 @@ class Graph:
         if self._graph is None:
             self._launches()
         else:
-            self._graph.launch(stream)
+            self._graph.launch(xp.cuda.Stream.null)
 
 
 @contextmanager
 def _captured() -> Iterator[list[Any]]:
     """Record the launches of the block."""
+    global _where
     made: list[Any] = []
-    stream.begin_capture()
+    _recording.begin_capture()
+    _where = _recording.ptr
     try:
         yield made
     finally:
-        made.append(stream.end_capture())
+        _where = 0
+        made.append(_recording.end_capture())
