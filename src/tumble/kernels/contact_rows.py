@@ -230,19 +230,19 @@ def gap_to_close(c, gaps, found, impulse, rule, out):
 
 
 @formula
-def match_pair(c, end, first, last, feature, old_feature, found):
-    """Where the contacts c .. end - 1 of two bodies stood among the same bodies' contacts first .. last - 1 of a step
+def match_pair(begin, end, first, last, feature, old_feature, found):
+    """Where the contacts begin .. end - 1 of two bodies stood among the same bodies' contacts first .. last - 1 of a step
     ago; see `match_contacts`. Returns how many are the same."""
     i, hits = first, 0
-    for e in range(c, end):
+    for e in range(begin, end):
         while i < last and old_feature[i] < feature[e]:
             i += 1
         found[e] = -1
         if i < last and old_feature[i] == feature[e]:
             found[e] = i
             hits += 1
-    i, known = first, c  # the old contacts that nobody is, in order
-    for e in range(c, end):
+    i, known = first, begin  # the old contacts that nobody is, in order
+    for e in range(begin, end):
         if found[e] >= 0:
             continue
         while i < last:

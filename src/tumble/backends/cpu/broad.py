@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...kernels.jit import blockwise, formula, loop, merged_formula
 from ...kernels.kinds import DYNAMIC, HALF_SPACE
 from ...kernels.linalg import norm, row3, sub
@@ -138,7 +140,7 @@ def _may_collide(i, j, body, filters):
     if (group[a] & mask[b]) == 0 or (group[b] & mask[a]) == 0:
         return False
     if excluded.size > 0:
-        wanted = (min(a, b) << 32) + max(a, b)
+        wanted = (np.int64(min(a, b)) << 32) + max(a, b)
         low, high = 0, excluded.size
         while low < high:
             middle = (low + high) // 2

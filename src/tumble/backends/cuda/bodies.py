@@ -16,9 +16,11 @@ place_shapes = item_pass(place.place_shapes)
 _advance = chunk_pass(motion._advance_blocks, 8, (5, 7))
 
 
-def advance(*arguments: Any) -> tuple[float, ...]:
+def advance(
+    weights: Any, kick: Any, loads: Any, free: Any, change: Any, h: float, rest: float, motion: Any, partial: Any
+) -> tuple[float, ...]:
     """See `backends.cpu.motion.advance`."""
-    return tuple(_advance(*arguments).tolist())
+    return tuple(_advance(weights, kick, loads, free, change, h, rest, motion, partial).tolist())
 
 
 def largest_speed(kind: Any, free: Any) -> float:

@@ -76,15 +76,17 @@ _sides, _number = pass_over(sides), pass_over(number)
 
 def fill_entries(
     count: int, body_a: Any, body_b: Any, movable: Any, entry_start: Any, cursor: Any, slot_a: Any, slot_b: Any
-) -> None:
-    """See `backends.cpu.rows.fill_entries`; returns nothing."""
+) -> int:
+    """See `backends.cpu.rows.fill_entries`."""
     last = movable.size
     body = provider.zeros(2 * count, np.int32)
     _sides(count, body_a, body_b, movable, last, body)
     order = provider.argsort(body)
     bodies = xp.arange(last + 1, dtype=np.int32)
     entry_start[:] = provider.below(body[order], bodies)
-    _number(2 * count, order, body, last, int(entry_start[-1]), slot_a, slot_b)
+    used = int(entry_start[-1])
+    _number(2 * count, order, body, last, used, slot_a, slot_b)
+    return used
 
 
 def match(c, count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
@@ -130,6 +132,8 @@ remember = pass_over(keep)
 
 def survey_contacts(count: int, before: Any, gap: Any) -> tuple[float, float]:
     """See `backends.cpu.rows.survey_contacts`."""
+    if not count:
+        return 0.0, 0.0
     n, u, w = before[0, :count], before[1, :count], before[2, :count]
     speed = xp.sqrt(n * n + u * u + w * w).sum()
     mean, deepest = provider.fetch(xp.stack([speed / max(count, 1), -gap[:count].min()]))

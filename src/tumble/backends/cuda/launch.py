@@ -11,7 +11,6 @@ Multiplications and additions are not contracted, so that a formula gives the bi
 from __future__ import annotations
 
 import ctypes
-import functools
 import inspect
 import struct
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from ...kernels.jit import interpreted
 from . import provider
 from .provider import SIMULATED
 
-__all__ = ["THREADS", "Kernel", "block_of", "device_function", "item_pass", "pass_over"]
+__all__ = ["THREADS", "Kernel", "block_of", "device_function", "item_pass", "named", "pass_over"]
 
 THREADS = 4 if SIMULATED else 128
 """Threads of a block."""
@@ -169,7 +168,7 @@ def item_pass(pass_: Callable) -> Callable:
         if n > 0:
             kernel.launch(-(-n // kernel.threads), n, *arguments)
 
-    return functools.update_wrapper(run, pass_.body)
+    return named(run, pass_.body, parameters)
 
 
 def pass_over(item: Callable) -> Callable:
@@ -182,4 +181,12 @@ def pass_over(item: Callable) -> Callable:
         if count > 0:
             kernel.launch(-(-count // kernel.threads), count, *arguments)
 
-    return functools.update_wrapper(run, function)
+    return named(run, function, list(inspect.signature(function).parameters))
+
+
+def named(run: Callable, source: Callable, parameters: list[str]) -> Callable:
+    """The pass with the name, the words and the parameters of what it was made of."""
+    run.__name__, run.__doc__ = source.__name__, source.__doc__
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    run.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in parameters])
+    return run

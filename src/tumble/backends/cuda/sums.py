@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import provider
-from .launch import block_of, item_kernel, pass_over
+from .launch import block_of, item_kernel, named, pass_over
 
 __all__ = ["CHUNK", "Folded", "chunk_pass"]
 
@@ -84,4 +84,4 @@ def chunk_pass(pass_: Callable, columns: int, largest: tuple[int, ...]) -> Calla
             kernel.launch(-(-chunks // kernel.threads), chunks, *given)
         return folded.row(n)
 
-    return run
+    return named(run, pass_.body, parameters)
