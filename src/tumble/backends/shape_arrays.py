@@ -231,6 +231,22 @@ class PairArrays(NamedTuple):
     count: np.ndarray  # (blocks,) int64; may exceed the capacity
 
 
+class SearchRule(NamedTuple):
+    """How pairs are sought."""
+
+    h: float
+    slack: float  # what a user's margin adds for planes [m]
+    quiet: bool  # no neighbour can hand on more than the margin covers
+
+
+class SpreadArrays(NamedTuple):
+    """Scratch of the search, and what neighbours could hand on."""
+
+    histogram: np.ndarray  # (8 LEVELS,) int64
+    reach: np.ndarray  # (n,) see `spread_speed`
+    scratch: np.ndarray  # (n,)
+
+
 class RawArrays(NamedTuple):
     """Contacts as they are found, `capacity` places for each block of pairs."""
 
@@ -253,6 +269,14 @@ class SortedArrays(NamedTuple):
     order: np.ndarray  # (cap,) int32: places in the raw rows
     body_b: np.ndarray  # (cap,) int32
     feature: np.ndarray  # (cap,) int64
+
+
+class OrderArrays(NamedTuple):
+    """Scratch of sorting."""
+
+    start: np.ndarray  # (n + 1,) int64
+    cursor: np.ndarray  # (n,) int64
+    first: np.ndarray  # (cap,) int32
 
 
 class SideArrays(NamedTuple):

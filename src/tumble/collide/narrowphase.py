@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.shape_arrays import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
+from ..backends.shape_arrays import BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads
@@ -95,11 +95,11 @@ class ContactSearch:
             if most <= raw.capacity - b.MOST:
                 break
             self._reserve(most + most // 4 + b.MOST)
-        contacts.reserve(int(total))
-        contacts.count = int(total)
+        contacts.reserve(total)
+        contacts.count = total
         if total > 0:
-            b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
-            b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
+            scratch = OrderArrays(self._start, self._cursor, contacts.first)
+            b.order_contacts(total, raw, self._located, self._sides, scratch, contacts.sorted, contacts.arranged)
         if self._place is not None:  # so far bodies were numbered by uid
             self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 

@@ -43,7 +43,7 @@ class ContactOperator:
 
     def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
         self.arrays, self.backend = arrays, backend
-        self._scaled_frame: np.ndarray | None = None
+        self._scaled: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def contacts(self) -> ContactArrays:
@@ -88,13 +88,18 @@ class ContactOperator:
 
     def scaled(self, scale: np.ndarray) -> ContactOperator:
         """See `DelassusOperator`. Shares everything but the frames."""
-        if self._scaled_frame is None or self._scaled_frame.shape != self.arrays.frame.shape:
-            self._scaled_frame = np.zeros_like(self.arrays.frame)
-        self.backend.scale_frame(self.count, self.arrays.frame, scale, self._scaled_frame)
-        compliance = self.arrays.compliance
+        made = self.room_for_scaled()
+        self.backend.scale_frame(self.count, self.arrays.frame, scale, made.arrays.frame)
         if self.is_soft:
-            compliance = compliance * scale[:2] ** 2
-        return ContactOperator(self.arrays._replace(frame=self._scaled_frame, compliance=compliance), self.backend)
+            made.arrays.compliance[:] = self.arrays.compliance * scale[:2] ** 2
+        return made
+
+    def room_for_scaled(self) -> ContactOperator:
+        """S N S before its frames and compliance are filled in; shares everything else."""
+        if self._scaled is None or self._scaled[0].shape != self.arrays.frame.shape:
+            self._scaled = np.zeros_like(self.arrays.frame), np.zeros_like(self.arrays.compliance)
+        frame, compliance = self._scaled
+        return ContactOperator(self.arrays._replace(frame=frame, compliance=compliance), self.backend)
 
     def jacobian(self) -> sp.csr_matrix:
         """D^T (3 contacts, 6 bodies): rows n, u, w of each contact."""

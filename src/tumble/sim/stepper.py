@@ -242,8 +242,7 @@ def _advance(
     """Write the state at the end of the step; None, with the state as it was, where the joints do not close."""
     model, contacts, joints, h = work.model, work.contacts, work.joints, scheme.h
     problem, impulse = solved.problem, solved.impulse
-    change = problem.operator.velocity(impulse)
-    books, after = work.bookkeeper.contacts(problem, impulse, change, work, h)
+    books, change, after = work.bookkeeper.contacts(problem, impulse, work, h)
     if scheme.moreau:  # its velocities push nothing apart
         books.normal, books.recovery = books.normal + books.recovery, 0.0
     reaction = None
@@ -259,7 +258,8 @@ def _advance(
         books.elastic = work.laws.end(impulse, after, work.velocity, h)
     if work.flow is not None:
         work.flow.begin(state)
-    work.set_velocity(change)
+    if reaction is not None:
+        work.set_velocity(change)
     kept = None
     if scheme.divisible:
         kept = (state.position.copy(), state.orientation.copy(), state.velocity.copy(), state.spin.copy())

@@ -8,13 +8,14 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from .. import checks
-from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, StopRule, blocks
+from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, ScaledArrays, StopRule, blocks
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
+from ..problem.operators import ContactOperator
 from ..problem.rolling import RollingProblem
 from ..showing import Shown
-from .residuals import Residuals, measure, weigh
+from .residuals import Residuals, measure, weigh, weights_of
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
@@ -105,7 +106,7 @@ class IterativeSolver:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
         checked_problem(type(self).__name__, problem, rolling=self.rolls)
-        impulse = np.zeros_like(problem.bias)
+        impulse = np.zeros(problem.bias.shape)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
@@ -231,11 +232,8 @@ class ScaledProblem:
     ) -> None:
         self.problem, n = problem, problem.count
         self.backend = b = problem.backend
-        cap = problem.bias.shape[1]
-        self.diagonal, scale, weight, _ = weigh(problem, SCALING[scaling])
-        self.operator = problem.operator.scaled(scale) if scaling != Scaling.NONE else problem.operator
-        x, parts = problem.guess, blocks(cap) + 2
-        shape, rows = problem.bias.shape, (*problem.friction.shape[:-1], cap)
+        cap, shape, mode = problem.bias.shape[1], problem.bias.shape, SCALING[scaling]
+        x, parts, rows = problem.guess, blocks(cap) + 2, (*problem.friction.shape[:-1], cap)
         s = problem.scratch_of(
             _Scaled, bias=shape, friction=rows, nx=shape, best=shape, shift=(cap,), partial=(parts, MEASURES),
             values=(MEASURES,),
@@ -244,8 +242,20 @@ class ScaledProblem:
         if guess is None:
             guess = x  # in place: every row is read before it is written
             guess[:] = 0.0
-        scale_rows = b.scale_rolling if problem.is_rolling else b.scale_rows
-        scale_rows(n, problem.bias, problem.friction, scale, guess, bias, friction, x)
+        if mode and mode not in problem.known and isinstance(problem.operator, ContactOperator):
+            made = problem.known[mode] = weights_of(problem, mode)
+            self.operator = problem.operator.room_for_scaled()
+            frame, compliance = self.operator.arrays.frame, self.operator.arrays.compliance
+            room = ScaledArrays(frame, compliance, bias, friction, x)
+            b.scale_contacts(
+                problem.operator.arrays, problem.dim, mode, problem.bias, problem.friction, guess, made, room
+            )
+        else:
+            made = weigh(problem, mode)
+            self.operator = problem.operator.scaled(made.scale) if mode else problem.operator
+            scale_rows = b.scale_rolling if problem.is_rolling else b.scale_rows
+            scale_rows(n, problem.bias, problem.friction, made.scale, guess, bias, friction, x)
+        self.diagonal, scale, weight, _ = made
         self.cone = ConeArrays(n, bias, friction)
         self.gauge = GaugeArrays(n, problem.dim, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
         s.shift[:] = 0.0

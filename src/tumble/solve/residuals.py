@@ -14,6 +14,7 @@ import numpy as np
 from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
+from ..problem.operators import ContactOperator
 
 __all__ = ["Residuals", "measure"]
 
@@ -61,36 +62,50 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     n, b = problem.count, problem.backend
     if n == 0:
         return Residuals(law, *(0.0,) * 12)
-    _, scale, weight, tangential = weigh(problem, 0)
+    gauged, tangential = gauge_of(problem, law)
     parts = blocks(problem.bias.shape[1]) + 2
     product, values, partial = problem.scratch_of(
         _Measured, product=problem.bias.shape, values=(MEASURES,), partial=(parts, MEASURES)
     )
-    problem.operator.product(impulse, product)
-    coulomb = law == Law.COULOMB
-    gauge = GaugeArrays(n, problem.dim, problem.bias, problem.friction, scale, weight, coulomb, float(problem.pace))
-    b.measure(gauge, impulse, product, partial, values)
-    gap = float(values[Measure.GAP])
-    if coulomb and math.isfinite(gap):
-        bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound
-        shift = float(bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap)))
+    if isinstance(problem.operator, ContactOperator):
+        shift = b.judge_contacts(problem.operator.arrays, gauged, tangential, impulse, product, partial, values)
     else:
-        shift = float(values[Measure.SHIFT])
-    total = float(values[Measure.EQ25])
+        problem.operator.product(impulse, product)
+        b.measure(gauged, impulse, product, partial, values)
+        shift, gap = float(values[Measure.SHIFT]), float(values[Measure.GAP])
+        if gauged.coulomb and math.isfinite(gap):
+            bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound
+            shift = bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap))
+    return _residuals(problem, law, values.tolist(), float(shift))
+
+
+def gauge_of(problem: ConeProblem, law: Law) -> tuple[GaugeArrays, np.ndarray]:
+    """What a problem's own impulses are measured with, and the roots of its tangential blocks."""
+    _, scale, weight, tangential = weigh(problem, 0)
+    gauged = GaugeArrays(
+        problem.count, problem.dim, problem.bias, problem.friction, scale, weight, law == Law.COULOMB,
+        float(problem.pace),
+    )  # fmt: skip
+    return gauged, tangential
+
+
+def _residuals(problem: ConeProblem, law: Law, values: list[float], shift: float) -> Residuals:
+    """shift: how far the certificate's problem lies [m/s]."""
+    total = values[Measure.EQ25]
     return Residuals(
         law,
-        float(values[Measure.NATURAL]),
-        float(values[Measure.CLASSIC]),
-        total / (problem.dim * n),
+        values[Measure.NATURAL],
+        values[Measure.CLASSIC],
+        total / (problem.dim * problem.count),
         total,
-        float(values[Measure.COMPLEMENTARITY]),
-        float(values[Measure.PENETRATION_SPEED]),
-        float(values[Measure.OBJECTIVE]),
-        gap,
+        values[Measure.COMPLEMENTARITY],
+        values[Measure.PENETRATION_SPEED],
+        values[Measure.OBJECTIVE],
+        values[Measure.GAP],
         shift,
         problem.h * shift + problem.gap_shift,
-        float(values[Measure.LOCAL]),
-        problem.h * float(values[Measure.LOCAL_SPEED]),
+        values[Measure.LOCAL],
+        problem.h * values[Measure.LOCAL_SPEED],
     )
 
 
@@ -98,21 +113,39 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
     """Diagonal blocks, scales, weights and roots of a problem, found once. mode: see the kernel."""
     if mode in problem.known:
         return problem.known[mode]
-    cap, b = problem.bias.shape[1], problem.backend
-    rolls = problem.is_rolling
+    cap, b, rolls = problem.bias.shape[1], problem.backend, problem.is_rolling
+    if problem.known and mode == 0 and not rolls:  # all but the scales are the same
+        other = next(iter(problem.known.values()))
+        ones = problem.scratch_of(_Ones, scale=(2, cap)).scale
+        ones[:, : problem.count] = 1.0
+        found = problem.known[mode] = other._replace(scale=ones)
+        return found
     diagonal, turns = problem.scratch_of(_Diagonal, blocks=(6, cap), turns=(4, cap if rolls else 0))
+    if rolls:
+        made = problem.scratch_of(_Weights, mode, scale=(4, cap), weight=(2, cap), tangential=(3, cap))
+    else:
+        made = problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,))
     if not problem.known:
         problem.operator.diagonal_blocks(diagonal)
         if rolls:
             problem.operator.turn_diagonal(turns)
     if rolls:
-        made = problem.scratch_of(_Weights, mode, scale=(4, cap), weight=(2, cap), tangential=(3, cap))
         b.weigh_rolling(problem.count, diagonal, turns, mode, *made)
     else:
-        made = problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,))
         b.weigh(problem.count, problem.dim, diagonal, mode, *made)
     found = problem.known[mode] = Weights(diagonal, *made)
     return found
+
+
+def weights_of(problem: ConeProblem, mode: int) -> Weights:
+    """Room for what `weigh` finds in contacts without rolling friction, for a pass that does the same beside others."""
+    cap = problem.bias.shape[1]
+    diagonal = problem.scratch_of(_Diagonal, blocks=(6, cap), turns=(4, 0)).blocks
+    return Weights(diagonal, *problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,)))
+
+
+class _Ones(NamedTuple):
+    scale: np.ndarray
 
 
 class _Measured(NamedTuple):

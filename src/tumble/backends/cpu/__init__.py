@@ -81,12 +81,28 @@ from .rows import (
     unscale_impulses,
     weigh,
 )
+from .stages import (
+    act_impulses,
+    assemble_rows,
+    judge_contacts,
+    order_contacts,
+    place_step,
+    scale_contacts,
+    search_pairs,
+)
 from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 from .works import contact_work, driven_work
 
 name = "cpu"
 
 __all__ = [
+    "act_impulses",
+    "assemble_rows",
+    "judge_contacts",
+    "order_contacts",
+    "place_step",
+    "scale_contacts",
+    "search_pairs",
     "FEW",
     "LEVELS",
     "MOST",

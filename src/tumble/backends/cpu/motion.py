@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...kernels.jit import blockwise, loop
 from ...kernels.linalg import norm
-from ...kernels.motion import drifted, kicked_by_forces, moved
+from ...kernels.motion import drifted, kicked_by_forces, moved, sum_of_velocities
 from ..base import BODY_BLOCK
 
 
@@ -68,3 +68,10 @@ def largest_speed(kind, free):
     for i in range(kind.size):
         top = max(top, norm((free[i, 0], free[i, 1], free[i, 2])))
     return top
+
+
+@blockwise(BODY_BLOCK, "free.shape[0]")
+def add_velocities(block, free, change, out):
+    """out = free + change, (n, 6)."""
+    for i in range(block * BODY_BLOCK, min(free.shape[0], (block + 1) * BODY_BLOCK)):
+        sum_of_velocities(i, free, change, out)

@@ -55,6 +55,16 @@ def contact_diagonal(blk, count, body_a, body_b, frame, arms, inverse_mass, inve
         diagonal_block(c, body_a[c], body_b[c], frame, arms, inverse_mass, inverse_inertia, diagonal)
 
 
+@blockwise(BLOCK)
+def soften_diagonal(block, count, compliance, diagonal):
+    """Diagonal blocks with the compliance E of the contacts."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        diagonal[0, c] += compliance[0, c]
+        diagonal[1, c] += compliance[1, c]
+        diagonal[2, c] += compliance[1, c]
+
+
 @loop
 def matrix_diagonal(count, dim, start, contact, component, value, diagonal):
     """Diagonal blocks of a sparse matrix; rows that do not exist (planar problems) are zero."""
