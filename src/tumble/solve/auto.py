@@ -20,7 +20,7 @@ from ..problem.rolling import RollingProblem
 from .admm import factorise
 from .apgd import SolverAPGD
 from .barzilai_borwein import SolverBarzilaiBorwein
-from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_problem, stopping_rule
+from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_law, checked_problem, stopping_rule
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
@@ -110,7 +110,7 @@ class SolverAuto:
         self, problem: ConeProblem | RollingProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None
     ) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
-        law = Law(checks.choice("SolverAuto.law", law, list(Law)))
+        law = checked_law("SolverAuto", law)
         begin = time.perf_counter()
         if isinstance(problem, RollingProblem):
             found = SolverInteriorPoint(tolerance=self.tolerance_for(problem.count, law)).solve(problem, law=law)
@@ -140,7 +140,7 @@ class SolverAuto:
             left = self.max_iterations or max(SolverAPGD().iteration_limit(n), min(100_000, 400_000_000 // max(1, n)))
             return search.descend(left, left, lambda: True), None
         if self.steps:
-            left = self.max_iterations or SolverAPGD().iteration_limit(n)
+            left = self.max_iterations or _defaults(SolverAPGD).iteration_limit(n)
             if search.stop == Stop.LOCAL:
                 unit = search.problem.speed / search.problem.pace
                 for part, least, shared in AIMS:

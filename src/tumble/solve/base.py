@@ -104,7 +104,7 @@ class IterativeSolver:
 
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
-        law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
+        law = checked_law(type(self).__name__, law)
         checked_problem(type(self).__name__, problem, rolling=self.rolls)
         impulse = np.zeros(problem.bias.shape)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
@@ -168,7 +168,12 @@ def stopping_rule(stop: str | None, tolerance: float | None, problem: ConeProble
         stop = Stop.LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
     if tolerance is None:
         tolerance = LOCAL_TOLERANCE if stop == Stop.LOCAL else 1e-7 if problem.count <= 64 else 1e-5
-    return Stop(stop), float(tolerance)
+    return stop if isinstance(stop, Stop) else Stop(stop), float(tolerance)
+
+
+def checked_law(where: str, law: Law | str) -> Law:
+    """A law by its name."""
+    return law if isinstance(law, Law) else Law(checks.choice(where + ".law", law, list(Law)))
 
 
 def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) -> None:
@@ -232,13 +237,8 @@ class ScaledProblem:
     ) -> None:
         self.problem, n = problem, problem.count
         self.backend = b = problem.backend
-        cap, shape, mode = problem.bias.shape[1], problem.bias.shape, SCALING[scaling]
-        x, parts, rows = problem.guess, blocks(cap) + 2, (*problem.friction.shape[:-1], cap)
-        s = problem.scratch_of(
-            _Scaled, bias=shape, friction=rows, nx=shape, best=shape, shift=(cap,), partial=(parts, MEASURES),
-            values=(MEASURES,),
-        )  # fmt: skip
-        bias, friction = s.bias, s.friction
+        mode, s = SCALING[scaling], problem.kept(_scaled)
+        bias, friction, x = s.bias, s.friction, problem.guess
         if guess is None:
             guess = x  # in place: every row is read before it is written
             guess[:] = 0.0
@@ -272,3 +272,9 @@ class _Scaled(NamedTuple):
     shift: np.ndarray
     partial: np.ndarray
     values: np.ndarray
+
+
+def _scaled(problem: ConeProblem) -> _Scaled:
+    shape, cap = problem.bias.shape, problem.bias.shape[1]
+    rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURES)
+    return _Scaled(*map(np.zeros, (shape, rows, shape, shape, (cap,), parts, (MEASURES,))))

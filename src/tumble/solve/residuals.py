@@ -58,15 +58,12 @@ class Residuals:
 
 def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residuals:
     """Measure impulses (3, cap) of a problem under a law."""
-    law = Law(law)
+    law = law if isinstance(law, Law) else Law(law)
     n, b = problem.count, problem.backend
     if n == 0:
         return Residuals(law, *(0.0,) * 12)
     gauged, tangential = gauge_of(problem, law)
-    parts = blocks(problem.bias.shape[1]) + 2
-    product, values, partial = problem.scratch_of(
-        _Measured, product=problem.bias.shape, values=(MEASURES,), partial=(parts, MEASURES)
-    )
+    product, values, partial = problem.kept(_measured)
     if isinstance(problem.operator, ContactOperator):
         shift = b.judge_contacts(problem.operator.arrays, gauged, tangential, impulse, product, partial, values)
     else:
@@ -152,6 +149,11 @@ class _Measured(NamedTuple):
     product: np.ndarray
     values: np.ndarray
     partial: np.ndarray
+
+
+def _measured(problem: ConeProblem) -> _Measured:
+    parts = blocks(problem.bias.shape[1]) + 2
+    return _Measured(np.zeros(problem.bias.shape), np.zeros(MEASURES), np.zeros((parts, MEASURES)))
 
 
 class _Diagonal(NamedTuple):

@@ -1,6 +1,8 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
 from ...kernels.cover import MOST
+from ...kernels.direct import direct
+from ..base import PASSES
 from .apgd import apgd, nesterov_pass
 from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
@@ -207,3 +209,7 @@ __all__ = [
     "weigh",
     "weigh_rolling",
 ]
+
+_MAKERS = ("over_contacts", "over_bodies")
+for _name in (name for group in PASSES.values() for name in group if name not in _MAKERS):
+    globals()[_name] = direct(globals()[_name])  # compiled callers have the kernels themselves, from their modules
