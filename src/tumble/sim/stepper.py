@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
+from ..backends.base import KickedArrays, MotionArrays
 from ..collide.contacts import Contacts
 from ..enums import Integrator, Status
 from ..options import StepOptions
@@ -284,11 +284,10 @@ def _advance(
 
 def _drift(state: State, kick: KickedArrays, change: np.ndarray, scheme: _Scheme, work: Workspace) -> np.ndarray:
     """Velocities and poses after the kick and the drift that follows; returns sums of energies and largest speeds."""
-    model = work.model
     sums = work.backend.advance(
-        WeightArrays(model.body_kind, model.body_size, model.body_mass, model.body_inverse_mass),
+        work.weights,
         kick,
-        LoadArrays(model.gravity, work.force, work.torque),
+        work.loads,
         work.free,
         change,
         scheme.h,

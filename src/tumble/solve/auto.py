@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import time
@@ -218,9 +217,8 @@ def _defaults(method: type[AntiRelaxedSolver]) -> AntiRelaxedSolver:
 
 def _descent(method: type[AntiRelaxedSolver], tolerance: float, stop: Stop, iterations: int) -> AntiRelaxedSolver:
     """A first-order method with these options, which have been checked: several are made in every step."""
-    made = copy.copy(_defaults(method))
-    for name, value in (("tolerance", tolerance), ("stop", stop), ("max_iterations", iterations)):
-        object.__setattr__(made, name, value)
+    made = object.__new__(method)
+    vars(made).update(vars(_defaults(method)), tolerance=tolerance, stop=stop, max_iterations=iterations)
     return made
 
 
@@ -350,13 +348,17 @@ class _Search:
         if not math.isfinite(self.error):
             status = Status.DIVERGED
         iterations = sum(entry[1] for entry in self.tried)
-        return replace(
-            self.best,
-            solver=name,
-            status=status,
-            iterations=iterations,
-            products=self.products,
-            tried=tuple(self.tried),
-            ray=self.ray,
-            left=self.left,
+        b = self.best
+        return Solution(
+            b.impulse,
+            b.law,
+            name,
+            status,
+            iterations,
+            self.products,
+            b.residuals,
+            b.history,
+            tuple(self.tried),
+            self.ray,
+            self.left,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -112,10 +113,8 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
         return problem.known[mode]
     cap, b, rolls = problem.bias.shape[1], problem.backend, problem.is_rolling
     if problem.known and mode == 0 and not rolls:  # all but the scales are the same
-        other = next(iter(problem.known.values()))
-        ones = problem.scratch_of(_Ones, scale=(2, cap)).scale
-        ones[:, : problem.count] = 1.0
-        found = problem.known[mode] = other._replace(scale=ones)
+        diagonal, _, weight, tangential = next(iter(problem.known.values()))
+        found = problem.known[mode] = Weights(diagonal, problem.kept(_ones), weight, tangential)
         return found
     diagonal, turns = problem.scratch_of(_Diagonal, blocks=(6, cap), turns=(4, cap if rolls else 0))
     if rolls:
@@ -136,13 +135,19 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
 
 def weights_of(problem: ConeProblem, mode: int) -> Weights:
     """Room for what `weigh` finds in contacts without rolling friction, for a pass that does the same beside others."""
+    return problem.kept(_ROOMS[mode])
+
+
+def _room(mode: int, problem: ConeProblem) -> Weights:
     cap = problem.bias.shape[1]
-    diagonal = problem.scratch_of(_Diagonal, blocks=(6, cap), turns=(4, 0)).blocks
-    return Weights(diagonal, *problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,)))
+    return Weights(np.zeros((6, cap)), np.zeros((2, cap)), np.zeros(cap), np.zeros(cap))
 
 
-class _Ones(NamedTuple):
-    scale: np.ndarray
+_ROOMS = {mode: partial(_room, mode) for mode in (1, 2)}
+
+
+def _ones(problem: ConeProblem) -> np.ndarray:
+    return np.ones((2, problem.bias.shape[1]))
 
 
 class _Measured(NamedTuple):
