@@ -69,7 +69,10 @@ PASSES: dict[str, tuple[str, ...]] = {
 A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
 `tests/backends` compares each with a twin in NumPy.
 """
-SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS")
+SIZES = (
+    "FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT", "SURFACE_COLUMNS",
+    "SURFACE_ROWS",
+)  # fmt: skip
 """Sizes of the buffers that callers make for a backend's passes."""
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""
@@ -157,6 +160,7 @@ class TableArrays(NamedTuple):
     found: np.ndarray  # (cap,) int64, see `match_contacts`
     gaps: GapArrays
     partial: np.ndarray  # (blocks,)
+    parts: np.ndarray  # (64,) scratch
     relative: np.ndarray  # (3 or 6, cap): velocities before the step
 
 

@@ -272,11 +272,16 @@ class SortedArrays(NamedTuple):
 
 
 class OrderArrays(NamedTuple):
-    """Scratch of sorting."""
+    """Scratch of sorting contacts, of n bodies in bins."""
 
-    start: np.ndarray  # (n + 1,) int64
+    start: np.ndarray  # (n,) int64
     cursor: np.ndarray  # (n,) int64
-    first: np.ndarray  # (cap,) int32
+    bins: np.ndarray  # (parts, bins) int64
+    bin_start: np.ndarray  # (bins + 1,) int64
+    low: np.ndarray  # (cap,) int32: first body
+    high: np.ndarray  # (cap,) int32
+    place: np.ndarray  # (cap,) int32: in the raw rows
+    code: np.ndarray  # (cap,) int64: feature
 
 
 class SideArrays(NamedTuple):

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import blocks
+from ..backends.base import BODY_BLOCK, blocks
 from ..backends.shape_arrays import (
     BoxedArrays,
     CarriedArrays,
@@ -75,7 +75,7 @@ class PairSearch:
             np.zeros(8 * backend.LEVELS, np.int64), self.reach_speed, np.zeros(model.body_count)
         )
         self._stir = 0.0
-        self._no_scratch = np.zeros(1)
+        self._no_scratch, self._speeds = np.zeros(1), np.zeros(blocks(model.body_count, BODY_BLOCK))
         self._smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
 
     def _reserve(self, capacity: int) -> None:
@@ -93,7 +93,6 @@ class PairSearch:
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
         self._stir = self._backend.place_step(
-            self._model.body_kind,
             self.shapes,
             self._local,
             CarriedArrays(position, orientation, matrix, free),
@@ -101,6 +100,7 @@ class PairSearch:
             h,
             margin,
             self._no_scratch,
+            self._speeds,
             self.box,
         )
 

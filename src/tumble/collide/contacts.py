@@ -32,7 +32,7 @@ class Contacts:
         self.gap = np.zeros(capacity)
         self.normal = np.zeros((3, capacity))
         self.point = np.zeros((3, capacity))
-        self.first = np.zeros(capacity, np.int32)
+        self.unsorted = (*(np.zeros(capacity, np.int32) for _ in range(3)), np.zeros(capacity, np.int64))
         """Scratch of sorting"""
         self.sorted = SortedArrays(self.order, self.body_b, self.feature)
         self.arranged = ArrangedArrays(
@@ -47,7 +47,8 @@ class Contacts:
     @property
     def nbytes(self) -> int:
         """Memory of the buffers."""
-        return sum(v.nbytes for v in vars(self).values() if isinstance(v, np.ndarray))
+        own = [v for v in vars(self).values() if isinstance(v, np.ndarray)]
+        return sum(v.nbytes for v in (*own, *self.unsorted))
 
 
 def grown(count: int) -> int:

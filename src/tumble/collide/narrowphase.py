@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
+from ..backends.base import blocks as blocks_of
 from ..backends.shape_arrays import BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
@@ -58,8 +59,10 @@ class ContactSearch:
         self._has_balls, self._has_convex, self._has_surfaces = _families(model)
         self._pools = pools_of(model.geometry)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
-        self._start = np.zeros(model.body_count + 1, np.int64)
-        self._cursor = np.zeros(model.body_count, np.int64)
+        n, bins = model.body_count, blocks_of(model.body_count, backend.SORT_BODIES)
+        self._bodies = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._bins = np.zeros((backend.SORT_PARTS, bins), np.int64), np.zeros(bins + 1, np.int64)
+        self._order: OrderArrays | None = None
         self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
         self._by_rank = np.argsort(model.body_uid).astype(np.int32)
         in_order = np.array_equal(self._by_rank, np.arange(model.body_count))
@@ -98,8 +101,9 @@ class ContactSearch:
         contacts.reserve(total)
         contacts.count = total
         if total > 0:
-            scratch = OrderArrays(self._start, self._cursor, contacts.first)
-            b.order_contacts(total, raw, self._located, self._sides, scratch, contacts.sorted, contacts.arranged)
+            if self._order is None or self._order.low is not contacts.unsorted[0]:
+                self._order = OrderArrays(*self._bodies, *self._bins, *contacts.unsorted)
+            b.order_contacts(total, raw, self._located, self._sides, self._order, contacts.sorted, contacts.arranged)
         if self._place is not None:  # so far bodies were numbered by uid
             self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 

@@ -215,6 +215,7 @@ class Rows:
                     self._found,
                     gaps,
                     self._shift_partial,
+                    np.zeros(64),
                     self.before,
                 ),
             )

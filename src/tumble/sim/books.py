@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.base import blocks
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ContactOperator
 
@@ -71,7 +72,7 @@ class Bookkeeper:
     """Works of the contacts, with their scratch."""
 
     def __init__(self) -> None:
-        self._after = np.zeros((0, 0))
+        self._after, self._partial = np.zeros((0, 0)), np.zeros((0, 4))
 
     def contacts(
         self, problem: ConeProblem, impulse: np.ndarray, work: Workspace, h: float
@@ -82,15 +83,20 @@ class Bookkeeper:
         contacts, model, operator, after = work.contacts, work.model, problem.operator, self._after
         if after.shape != problem.bias.shape:
             after = self._after = np.zeros_like(problem.bias)
+            self._partial = np.zeros((blocks(after.shape[1]), 4))
         rows, b = operator.contacts, work.backend
         if isinstance(operator, ContactOperator):
             change = rows.body_velocity
-            works = b.act_impulses(rows, impulse, work.free, work.rows.before, contacts.gap, h, work.velocity, after)
+            works = b.act_impulses(
+                rows, impulse, work.free, work.rows.before, contacts.gap, h, work.velocity, after, self._partial
+            )
         else:
             change = operator.velocity(impulse)
             work.set_velocity(change)
             operator.relative(work.velocity, after)
-            works = b.contact_work(contacts.count, impulse, after, work.rows.before, contacts.gap, rows.compliance, h)
+            works = b.contact_work(
+                contacts.count, impulse, after, work.rows.before, contacts.gap, rows.compliance, h, self._partial
+            )
         driven = 0.0
         if work.kinematic.size and contacts.count:
             driven = b.driven_work(

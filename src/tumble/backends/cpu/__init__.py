@@ -6,7 +6,7 @@ from ..base import PASSES
 from .apgd import apgd, nesterov_pass
 from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
-from .arrange import arrange_contacts, sort_contacts
+from .arrange import SORT_BODIES, SORT_PARTS, arrange_contacts, sort_contacts
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
     FEW,
@@ -110,6 +110,8 @@ __all__ = [
     "MOST",
     "PAIR_BLOCK",
     "SCRATCH",
+    "SORT_BODIES",
+    "SORT_PARTS",
     "SPENT",
     "SURFACE_COLUMNS",
     "SURFACE_ROWS",

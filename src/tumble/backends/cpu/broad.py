@@ -38,12 +38,10 @@ def _cell_size(level, phase):
     return math.ldexp(1.0 + 0.125 * phase, int(level - LEVEL_ZERO))
 
 
-@loop
-def choose_phase(kind, box, level, histogram):
-    """Bins of eight to the octave for all boxes (left in `level`), and the phase (0..7) of the levels for which cells
-    fit their boxes best: equal bodies then share one level with cells of their own size."""
-    histogram[:] = 0
-    for i in range(kind.size):
+@blockwise(BODY_BLOCK, "kind.size")
+def _size_bins(block, kind, box, level):
+    """Bins of eight to the octave for all boxes."""
+    for i in range(block * BODY_BLOCK, min(kind.size, (block + 1) * BODY_BLOCK)):
         if kind[i] == HALF_SPACE:
             level[i] = NO_LEVEL
             continue
@@ -51,7 +49,17 @@ def choose_phase(kind, box, level, histogram):
         mantissa, e = math.frexp(extent)
         e = min(LEVELS - 4, max(2, e + LEVEL_ZERO))
         level[i] = 8 * e + min(7, max(0, int((mantissa - 0.5) * 16.0)))
-        histogram[level[i]] += 1
+
+
+@loop
+def choose_phase(kind, box, level, histogram):
+    """Bins of eight to the octave for all boxes (left in `level`), and the phase (0..7) of the levels for which cells
+    fit their boxes best: equal bodies then share one level with cells of their own size."""
+    histogram[:] = 0
+    _size_bins(kind, box, level)
+    for i in range(kind.size):
+        if level[i] != NO_LEVEL:
+            histogram[level[i]] += 1
     best, phase = math.inf, 0
     for p in range(8):
         cost = 0.0

@@ -61,6 +61,15 @@ def advance(weights, kick, loads, free, change, h, rest, motion, partial):
     return t0, t1, p0, p1, work, top, bad, travel
 
 
+@blockwise(BODY_BLOCK, "free.shape[0]")
+def speed_blocks(block, free, partial):
+    """The largest speed of each block of bodies [m/s]."""
+    top = 0.0
+    for i in range(block * BODY_BLOCK, min(free.shape[0], (block + 1) * BODY_BLOCK)):
+        top = max(top, norm((free[i, 0], free[i, 1], free[i, 2])))
+    partial[block] = top
+
+
 @loop
 def largest_speed(kind, free):
     """Largest speed of a body in the step [m/s]."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 from ...kernels.jit import loop
-from ..base import BLOCK, Measure, RestRule
+from ..base import BLOCK, BODY_BLOCK, Measure, RestRule
 from .arrange import arrange_contacts, sort_contacts
 from .broad import build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
-from .items import largest_entry
-from .measure import coulomb_shift_bound, measure
-from .motion import add_velocities, largest_speed
+from .items import PARTS, most_in_parts, partial_most
+from .measure import measure, shift_bound_in_blocks
+from .motion import add_velocities, speed_blocks
 from .operators import contact_product, gather, lay_down, read_rows, scale_compliance, scale_frame
 from .place import place_shapes
 from .rest import rest_gaps
@@ -32,9 +32,11 @@ from .works import contact_work
 
 
 @loop
-def place_step(kind, shapes, local, bodies, pools, h, margin, scratch, box):
-    """World poses and bounding boxes of all shapes over the step; returns the largest travel of a body [m]."""
-    stir = h * largest_speed(kind, bodies.free)
+def place_step(shapes, local, bodies, pools, h, margin, scratch, partial, box):
+    """World poses and bounding boxes of all shapes over the step; returns the largest travel of a body [m]. partial
+    (blocks of bodies,): scratch."""
+    speed_blocks(bodies.free, partial)
+    stir = h * partial_most(bodies.free.shape[0], BODY_BLOCK, partial)
     place_shapes(shapes, local, bodies, pools, h, margin, stir, scratch, box)
     return stir
 
@@ -62,7 +64,7 @@ def search_pairs(boxed, filters, planes, grid, few, rule, pairs, spread):
 @loop
 def order_contacts(count, raw, located, sides, scratch, ordered, arranged):
     """The contacts that were found, sorted by key, as component-first arrays."""
-    sort_contacts(raw, located, scratch.start, scratch.cursor, scratch.first, ordered)
+    sort_contacts(raw, located, scratch, ordered)
     arrange_contacts(count, ordered.order, raw, sides, arranged)
 
 
@@ -82,11 +84,11 @@ def assemble_rows(op, touch, rows, table, memory, kick, rule):
             touch.gap[c] = table.gaps.gap[c]
     else:
         # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
-        least = max(rule.rest.least, rule.noise * largest_entry(memory.impulse))
+        most_in_parts(memory.impulse, table.parts)
+        least = max(rule.rest.least, rule.noise * partial_most(PARTS, 1, table.parts))
         rest = RestRule(least, rule.rest.band, rule.rest.share, rule.rest.part)
         rest_gaps(count, table.gaps, table.found, memory.impulse, rest, table.partial, touch.gap)
-        for block in range((count + BLOCK - 1) // BLOCK):
-            shift = max(shift, table.partial[block])
+        shift = partial_most(count, BLOCK, table.partial)
     build_rows(count, touch, kick.center, kick.free, rule.h, rule.recovery, rule.gravity, rows)
     read_rows(count, op.body_a, op.body_b, op.frame, op.arms, kick.before, table.relative)
     motion, overlap = survey_contacts(count, table.relative, table.gaps.gap)
@@ -116,16 +118,17 @@ def judge_contacts(op, gauge, tangential, impulse, product, partial, values):
     measure(gauge, impulse, product, partial, values)
     gap = values[Measure.GAP]
     if gauge.coulomb and math.isfinite(gap):
-        return coulomb_shift_bound(gauge.count, product, gauge.bias, gauge.friction, tangential, math.sqrt(gap))
+        root = math.sqrt(gap)
+        return shift_bound_in_blocks(gauge.count, product, gauge.bias, gauge.friction, tangential, root, partial)
     return values[Measure.SHIFT]
 
 
 @loop
-def act_impulses(op, impulse, free, before, gap, h, velocity, after):
+def act_impulses(op, impulse, free, before, gap, h, velocity, after, partial):
     """Velocities of all bodies after the impulses (their change into the operator's own array), those of the contacts,
     and the works of `contact_work`."""
     lay_down(op.count, op.frame, op.slot_a, op.slot_b, impulse, op.entry_force)
     gather(op.entry_start, op.entry_arm, op.entry_force, op.inverse_mass, op.inverse_inertia, op.body_velocity)
     add_velocities(free, op.body_velocity, velocity)
     read_rows(op.count, op.body_a, op.body_b, op.frame, op.arms, velocity, after)
-    return contact_work(op.count, impulse, after, before, gap, op.compliance, h)
+    return contact_work(op.count, impulse, after, before, gap, op.compliance, h, partial)
