@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.shape_arrays import ArrangedArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays
+from tumble.backends.base import blocks
+from tumble.backends.shape_arrays import (
+    ArrangedArrays,
+    LocatedArrays,
+    OrderArrays,
+    RawArrays,
+    SideArrays,
+    SortedArrays,
+)
 from tumble.collide.broadphase import PairSearch
 from tumble.collide.contacts import Contacts
 from tumble.collide.narrowphase import ContactSearch
@@ -334,10 +342,12 @@ def test_a_mesh_of_a_box_is_as_far_as_the_box(backend):
 
 
 @covers("sort_contacts", "arrange_contacts")
+@pytest.mark.parametrize("bodies", [60, 700])
 @pytest.mark.parametrize("count", [0, 5, 2048, 3000])
-def test_contacts_are_sorted_by_key_and_arranged(backend, count):
+def test_contacts_are_sorted_by_key_and_arranged(backend, count, bodies):
+    """With 60 bodies some have so many contacts that they are not sorted by insertion."""
     rng = np.random.default_rng(count)
-    number, bodies, shapes, materials = 6, 60, 150, 3
+    number, shapes, materials = 6, 900, 3
     room = count + 4
     found = np.bincount(rng.integers(0, number, count), minlength=number).astype(np.int64)
     raw, who = np.full((number * room, 8), np.nan), np.zeros((number * room, 2), np.int32)
@@ -360,12 +370,20 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count):
                     break
             keys[key] = place
             raw[place, :7], raw[place, 7], who[place] = rng.normal(size=7), name, (i, j)
-    start, cursor = np.zeros(bodies + 1, np.int64), np.zeros(bodies, np.int64)
+    bins = blocks(bodies, backend.backend.SORT_BODIES)
+    scratch = OrderArrays(
+        np.zeros(bodies, np.int64),
+        np.zeros(bodies, np.int64),
+        np.zeros((backend.backend.SORT_PARTS, bins), np.int64),
+        np.zeros(bins + 1, np.int64),
+        *(np.full(count + SPARE, -1, np.int32) for _ in range(3)),
+        np.full(count + SPARE, -1),
+    )
     order, a, b = (np.full(count + SPARE, -1, np.int32) for _ in range(3))
     feature = np.full(count + SPARE, -1)
-    table, first = RawArrays(raw, who, room, found), np.full(count + SPARE, -1, np.int32)
+    table = RawArrays(raw, who, room, found)
     located, out = LocatedArrays(body, local), SortedArrays(order, b, feature)
-    total = backend.sort_contacts(table, located, start, cursor, first, out)
+    total = backend.sort_contacts(table, located, scratch, out)
     assert total == count
     ordered = sorted(keys)
     assert order[:count].tolist() == [keys[key] for key in ordered]
