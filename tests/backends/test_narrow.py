@@ -408,3 +408,35 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count, bodies):
     assert np.array_equal(pair_of[:count], both) and np.all(pair_of[count:] == -1)
     assert np.array_equal(size[:count], smallest[pair].min(axis=1))
     assert np.all(np.isnan(gap[count:])) and np.all(np.isnan(normal[:, count:]))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_known_axis_changes_no_contact(backend, seed):
+    """Bodies of all shapes that drift and turn: the search that remembers what told pairs apart finds the same bits as
+    one that knows nothing, and remembers something."""
+    rng, shapes = np.random.default_rng(seed), [tb.Box((0.2, 0.15, 0.1)), tb.Cylinder(0.1, 0.2), tb.Cone(0.1, 0.2)]
+    shapes += [tb.Ellipsoid((0.1, 0.07, 0.05)), tb.Capsule(0.05, 0.1), tb.ConvexHull(rng.normal(size=(14, 3)) * 0.07)]
+    scene = tb.SceneBuilder()
+    for k in range(240):
+        where, turn = rng.uniform(-0.5, 0.5, 3), rng.normal(size=4)
+        scene.add_body(shapes[k % 6], density=1e3, position=where, orientation=turn / np.linalg.norm(turn))
+    model = scene.build()
+    h, n, state = 1e-2, model.body_count, model.initial.copy()
+    free = np.c_[rng.normal(size=(n, 3)) * 0.2, rng.normal(size=(n, 3))]
+    pairs, contacts, fresh = PairSearch(model, backend), Contacts(), Contacts()
+    narrow = ContactSearch(model, backend, pairs.blocks)
+    known = 0
+    for _ in range(12):
+        matrix = rotation.matrix(state.orientation).reshape(-1, 9).copy()
+        pairs.place(state.position, state.orientation, matrix, free, h, -1.0)
+        pairs.find(free, h, -1.0)
+        before = narrow._axes.name.copy()
+        narrow.find(pairs, state.position, free, h, -1.0, contacts)
+        ContactSearch(model, backend, pairs.blocks).find(pairs, state.position, free, h, -1.0, fresh)
+        for one, other in zip(table(contacts), table(fresh), strict=True):
+            assert np.array_equal(one, other)
+        assert np.array_equal(contacts.feature[: contacts.count], fresh.feature[: fresh.count])
+        known += np.count_nonzero((before >= 0) & (before == narrow._axes.name))
+        state.position += h * free[:, :3]
+        state.orientation = rotation.turned(state.orientation, h * free[:, 3:])
+    assert known > 1000 and contacts.count > 100

@@ -256,6 +256,13 @@ class RawArrays(NamedTuple):
     count: np.ndarray  # (blocks,) int64; may exceed the capacity
 
 
+class AxisArrays(NamedTuple):
+    """What pairs of convex shapes were last told apart by, at places that follow from their numbers."""
+
+    name: np.ndarray  # (places,) int64: of the pair, a power of two of them; -1: none
+    axis: np.ndarray  # (places, 3): from the first to the second, in the frame of the first
+
+
 class LocatedArrays(NamedTuple):
     """Where the shapes of contacts belong."""
 

@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 
 from ..backends.base import blocks as blocks_of
-from ..backends.shape_arrays import BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
+from ..backends.shape_arrays import AxisArrays, BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads
@@ -17,6 +17,9 @@ from .contacts import Contacts
 
 __all__ = ["ContactSearch"]
 
+
+AXES = 8
+"""Places for axes a shape: somewhat more than it has pairs."""
 
 SURFACES = ShapeKind.having(ShapeTrait.SURFACE)
 
@@ -57,6 +60,8 @@ class ContactSearch:
         self._rows = np.zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
         self._blocks = blocks
         self._has_balls, self._has_convex, self._has_surfaces = _families(model)
+        places = 1 << int(np.ceil(np.log2(AXES * model.shape_count + 1))) if self._has_convex else 1
+        self._axes = AxisArrays(np.full(places, -1, np.int64), np.zeros((places, 3)))
         self._pools = pools_of(model.geometry)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
         n, bins = model.body_count, blocks_of(model.body_count, backend.SORT_BODIES)
@@ -88,8 +93,9 @@ class ContactSearch:
                 b.find_ball_contacts(pairs.shapes, bodies, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_convex:
                 b.find_convex_contacts(
-                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, raw, self._scratch
-                )
+                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, self._axes, raw,
+                    self._scratch,
+                )  # fmt: skip
             if self._has_surfaces:
                 b.find_surface_contacts(
                     pairs.shapes, bodies, pools.surfaces, h, margin, pairs.pairs, raw, self._scratch, self._rows
