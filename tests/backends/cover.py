@@ -19,8 +19,8 @@ RACED = {"entry_arm", "entry_force", "entry_torque"}
 """Entries: all sides of bodies that cannot move write to one, in any order, and nobody reads it."""
 MAKERS = {"over_contacts", "over_bodies"}
 """What gives a pass and is none"""
-OWN = {"scratch", "rows"}
-"""Scratch with a row a thread"""
+OWN = {"scratch", "rows", "axes"}
+"""Scratch with a row a thread, or that any thread may write to"""
 
 
 def covers(*passes: str) -> Callable[[Callable], Callable]:

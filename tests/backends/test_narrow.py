@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.backends.shape_arrays import ArrangedArrays, LocatedArrays, RawArrays, SideArrays, SortedArrays
+from tumble.backends.base import blocks
+from tumble.backends.shape_arrays import (
+    ArrangedArrays,
+    LocatedArrays,
+    OrderArrays,
+    RawArrays,
+    SideArrays,
+    SortedArrays,
+)
 from tumble.collide.broadphase import PairSearch
 from tumble.collide.contacts import Contacts
 from tumble.collide.narrowphase import ContactSearch
@@ -334,10 +342,12 @@ def test_a_mesh_of_a_box_is_as_far_as_the_box(backend):
 
 
 @covers("sort_contacts", "arrange_contacts")
+@pytest.mark.parametrize("bodies", [60, 700])
 @pytest.mark.parametrize("count", [0, 5, 2048, 3000])
-def test_contacts_are_sorted_by_key_and_arranged(backend, count):
+def test_contacts_are_sorted_by_key_and_arranged(backend, count, bodies):
+    """With 60 bodies some have so many contacts that they are not sorted by insertion."""
     rng = np.random.default_rng(count)
-    number, bodies, shapes, materials = 6, 60, 150, 3
+    number, shapes, materials = 6, 900, 3
     room = count + 4
     found = np.bincount(rng.integers(0, number, count), minlength=number).astype(np.int64)
     raw, who = np.full((number * room, 8), np.nan), np.zeros((number * room, 2), np.int32)
@@ -360,12 +370,20 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count):
                     break
             keys[key] = place
             raw[place, :7], raw[place, 7], who[place] = rng.normal(size=7), name, (i, j)
-    start, cursor = np.zeros(bodies + 1, np.int64), np.zeros(bodies, np.int64)
+    bins = blocks(bodies, backend.backend.SORT_BODIES)
+    scratch = OrderArrays(
+        np.zeros(bodies, np.int64),
+        np.zeros(bodies, np.int64),
+        np.zeros((backend.backend.SORT_PARTS, bins), np.int64),
+        np.zeros(bins + 1, np.int64),
+        *(np.full(count + SPARE, -1, np.int32) for _ in range(3)),
+        np.full(count + SPARE, -1),
+    )
     order, a, b = (np.full(count + SPARE, -1, np.int32) for _ in range(3))
     feature = np.full(count + SPARE, -1)
-    table, first = RawArrays(raw, who, room, found), np.full(count + SPARE, -1, np.int32)
+    table = RawArrays(raw, who, room, found)
     located, out = LocatedArrays(body, local), SortedArrays(order, b, feature)
-    total = backend.sort_contacts(table, located, start, cursor, first, out)
+    total = backend.sort_contacts(table, located, scratch, out)
     assert total == count
     ordered = sorted(keys)
     assert order[:count].tolist() == [keys[key] for key in ordered]
@@ -390,3 +408,35 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count):
     assert np.array_equal(pair_of[:count], both) and np.all(pair_of[count:] == -1)
     assert np.array_equal(size[:count], smallest[pair].min(axis=1))
     assert np.all(np.isnan(gap[count:])) and np.all(np.isnan(normal[:, count:]))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_known_axis_changes_no_contact(backend, seed):
+    """Bodies of all shapes that drift and turn: the search that remembers what told pairs apart finds the same bits as
+    one that knows nothing, and remembers something."""
+    rng, shapes = np.random.default_rng(seed), [tb.Box((0.2, 0.15, 0.1)), tb.Cylinder(0.1, 0.2), tb.Cone(0.1, 0.2)]
+    shapes += [tb.Ellipsoid((0.1, 0.07, 0.05)), tb.Capsule(0.05, 0.1), tb.ConvexHull(rng.normal(size=(14, 3)) * 0.07)]
+    scene = tb.SceneBuilder()
+    for k in range(240):
+        where, turn = rng.uniform(-0.5, 0.5, 3), rng.normal(size=4)
+        scene.add_body(shapes[k % 6], density=1e3, position=where, orientation=turn / np.linalg.norm(turn))
+    model = scene.build()
+    h, n, state = 1e-2, model.body_count, model.initial.copy()
+    free = np.c_[rng.normal(size=(n, 3)) * 0.2, rng.normal(size=(n, 3))]
+    pairs, contacts, fresh = PairSearch(model, backend), Contacts(), Contacts()
+    narrow = ContactSearch(model, backend, pairs.blocks)
+    known = 0
+    for _ in range(12):
+        matrix = rotation.matrix(state.orientation).reshape(-1, 9).copy()
+        pairs.place(state.position, state.orientation, matrix, free, h, -1.0)
+        pairs.find(free, h, -1.0)
+        before = narrow._axes.name.copy()
+        narrow.find(pairs, state.position, free, h, -1.0, contacts)
+        ContactSearch(model, backend, pairs.blocks).find(pairs, state.position, free, h, -1.0, fresh)
+        for one, other in zip(table(contacts), table(fresh), strict=True):
+            assert np.array_equal(one, other)
+        assert np.array_equal(contacts.feature[: contacts.count], fresh.feature[: fresh.count])
+        known += np.count_nonzero((before >= 0) & (before == narrow._axes.name))
+        state.position += h * free[:, :3]
+        state.orientation = rotation.turned(state.orientation, h * free[:, 3:])
+    assert known > 1000 and contacts.count > 100

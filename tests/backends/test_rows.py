@@ -225,7 +225,9 @@ def test_works_of_contacts_are_impulse_times_mean_velocity(backend, count, soft,
     compliance = spare(2, count) if soft else np.zeros((2, 0))
     if soft:
         compliance[0, :count] = np.where(rng.random(count) < 0.5, 0.0, 0.1)
-    normal, friction, recovery = backend.contact_work(count, x, after, before, gap, compliance, H)
+    normal, friction, recovery = backend.contact_work(
+        count, x, after, before, gap, compliance, H, np.zeros((blocks(count), 4))
+    )
     own = 0.5 * x[:, :count] * (after + before)[:, :count]
     rigid = compliance[0, :count] == 0.0 if soft else np.ones(count, bool)
     opens = np.minimum(np.maximum(after[0, :count], 0.0), np.maximum(-gap[:count] / H, 0.0))

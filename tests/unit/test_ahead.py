@@ -24,7 +24,9 @@ kernels = [(ahead._kernel(backends.choose(), module, name), types) for module, n
 missing = [str(kernel) for kernel, types in kernels if types not in kernel.overloads]
 passes = [name for group in PASSES.values() for name in group]
 assert sys.argv[1] != "apgd" or calls[0][1] == "apgd_single_lanes"  # which helpers compile last
-called = {name for name in passes if getattr(getattr(backends.choose(), name), "signatures", [])}
+kernels_of = {name: getattr(getattr(backends.choose(), name), "__wrapped__", None) for name in passes}
+called = {name for name, kernel in kernels_of.items() if getattr(kernel, "signatures", [])}
+assert len(called) > 10
 print(len(kernels), missing, called - {kernel.__name__ for kernel, _ in kernels})
 """
 
@@ -48,7 +50,7 @@ def test_a_step_in_plain_python_tells_what_is_compiled(solver):
     out = subprocess.run([sys.executable, "-c", LISTED, solver], capture_output=True, text=True, timeout=300)
     assert out.returncode == 0, out.stderr
     number, rest = out.stdout.split(" ", 1)
-    assert int(number) > 25 and rest.strip() == "[] set()"
+    assert int(number) > 15 and rest.strip() == "[] set()"  # stages are one kernel each
 
 
 def test_processes_that_start_with_an_empty_cache_share_the_work(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from enum import IntEnum
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +50,11 @@ PASSES: dict[str, tuple[str, ...]] = {
         "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
         "coulomb_shift_bound", "rolling_shift_bound",
     ),
+    # Several of these in one call, as the stages of a step need them (`over_passes` makes them of the others)
+    "stages": (
+        "place_step", "search_pairs", "order_contacts", "assemble_rows", "scale_contacts", "judge_contacts",
+        "act_impulses",
+    ),
     # The same over contacts in lanes
     "lanes": (
         "apgd_lanes", "apgd_single_lanes", "pack_contacts", "pack_ends", "pack_bodies", "contact_lanes", "body_lanes",
@@ -64,7 +71,10 @@ PASSES: dict[str, tuple[str, ...]] = {
 A pass loops over flat arrays: whole buffers and a count, inputs before outputs; what it needs as scratch it is given.
 `tests/backends` compares each with a twin in NumPy.
 """
-SIZES = ("FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS")
+SIZES = (
+    "FEW", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT", "SURFACE_COLUMNS",
+    "SURFACE_ROWS",
+)  # fmt: skip
 """Sizes of the buffers that callers make for a backend's passes."""
 BODY_BLOCK = 256
 """Bodies or shapes in a block."""
@@ -140,6 +150,57 @@ class RestRule(NamedTuple):
     band: float  # gaps up to this are left [m]
     share: float  # and up to this part of the smaller shape
     part: float  # of an overlap beyond, so much is taken back
+
+
+class TableArrays(NamedTuple):
+    """What assembling knows of bodies and contacts beside the operator."""
+
+    movable: np.ndarray  # (n,) bool
+    cursor: np.ndarray  # (n,) int64 scratch
+    uid: np.ndarray  # (n,) int64
+    feature: np.ndarray  # (cap,) int64
+    found: np.ndarray  # (cap,) int64, see `match_contacts`
+    gaps: GapArrays
+    partial: np.ndarray  # (blocks,)
+    parts: np.ndarray  # (64,) scratch
+    relative: np.ndarray  # (3 or 6, cap): velocities before the step
+
+
+class MemoryArrays(NamedTuple):
+    """k contacts of a step ago."""
+
+    uid_a: np.ndarray  # (k,) int64
+    uid_b: np.ndarray  # (k,) int64
+    feature: np.ndarray  # (k,) int64
+    impulse: np.ndarray  # (3, k) world
+
+
+class KickArrays(NamedTuple):
+    """Bodies where contacts are assembled."""
+
+    center: np.ndarray  # (n, 3)
+    free: np.ndarray  # (n, 6)
+    before: np.ndarray  # (n, 6)
+
+
+class AssemblyRule(NamedTuple):
+    """Numbers of assembling."""
+
+    h: float
+    recovery: float  # fastest recovery of an overlap [m/s], negative: each pair's own
+    gravity: float
+    noise: float  # part of the largest impulse that is none
+    rest: RestRule
+
+
+class ScaledArrays(NamedTuple):
+    """The problem of contacts in scaled impulses."""
+
+    frame: np.ndarray  # (9, cap)
+    compliance: np.ndarray  # (2, cap) or (2, 0)
+    bias: np.ndarray  # (3, cap)
+    friction: np.ndarray  # (cap,)
+    x: np.ndarray  # (3, cap)
 
 
 class ArticulatedArrays(NamedTuple):
@@ -332,6 +393,12 @@ class Measure(IntEnum):
     OBJECTIVE = 10
     LOCAL = 11
     LOCAL_SPEED = 12
+
+
+def over_passes(stage: Callable, passes: Mapping[str, Callable]) -> Callable:
+    """A pass of `stages` in plain Python, which calls these passes instead of those of the processor."""
+    plain = getattr(stage, "py_func", stage)
+    return FunctionType(plain.__code__, {**plain.__globals__, **passes}, plain.__name__)
 
 
 def blocks(count: int, block: int = BLOCK) -> int:

@@ -231,6 +231,22 @@ class PairArrays(NamedTuple):
     count: np.ndarray  # (blocks,) int64; may exceed the capacity
 
 
+class SearchRule(NamedTuple):
+    """How pairs are sought."""
+
+    h: float
+    slack: float  # what a user's margin adds for planes [m]
+    quiet: bool  # no neighbour can hand on more than the margin covers
+
+
+class SpreadArrays(NamedTuple):
+    """Scratch of the search, and what neighbours could hand on."""
+
+    histogram: np.ndarray  # (8 LEVELS,) int64
+    reach: np.ndarray  # (n,) see `spread_speed`
+    scratch: np.ndarray  # (n,)
+
+
 class RawArrays(NamedTuple):
     """Contacts as they are found, `capacity` places for each block of pairs."""
 
@@ -238,6 +254,13 @@ class RawArrays(NamedTuple):
     shapes: np.ndarray  # (blocks * capacity, 2) int32
     capacity: int
     count: np.ndarray  # (blocks,) int64; may exceed the capacity
+
+
+class AxisArrays(NamedTuple):
+    """What pairs of convex shapes were last told apart by, at places that follow from their numbers."""
+
+    name: np.ndarray  # (places,) int64: of the pair, a power of two of them; -1: none
+    axis: np.ndarray  # (places, 3): from the first to the second, in the frame of the first
 
 
 class LocatedArrays(NamedTuple):
@@ -253,6 +276,19 @@ class SortedArrays(NamedTuple):
     order: np.ndarray  # (cap,) int32: places in the raw rows
     body_b: np.ndarray  # (cap,) int32
     feature: np.ndarray  # (cap,) int64
+
+
+class OrderArrays(NamedTuple):
+    """Scratch of sorting contacts, of n bodies in bins."""
+
+    start: np.ndarray  # (n,) int64
+    cursor: np.ndarray  # (n,) int64
+    bins: np.ndarray  # (parts, bins) int64
+    bin_start: np.ndarray  # (bins + 1,) int64
+    low: np.ndarray  # (cap,) int32: first body
+    high: np.ndarray  # (cap,) int32
+    place: np.ndarray  # (cap,) int32: in the raw rows
+    code: np.ndarray  # (cap,) int64: feature
 
 
 class SideArrays(NamedTuple):

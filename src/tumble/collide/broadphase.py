@@ -11,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import blocks
+from ..backends.base import BODY_BLOCK, blocks
 from ..backends.shape_arrays import (
     BoxedArrays,
     CarriedArrays,
@@ -20,7 +20,9 @@ from ..backends.shape_arrays import (
     LocalArrays,
     PairArrays,
     PlaneArrays,
+    SearchRule,
     ShapeArrays,
+    SpreadArrays,
     pools_of,
 )
 from ..enums import ShapeKind
@@ -51,7 +53,6 @@ class PairSearch:
         self._pools = pools_of(model.geometry).boxes
         self._boxed = BoxedArrays(model.shape_kind, model.shape_body, self.box)
         self._filters = FilterArrays(model.body_kind, model.body_group, model.body_mask, model.excluded)
-        self._histogram = zeros(8 * backend.LEVELS, np.int64)
         buckets = 1 << max(4, int(np.ceil(np.log2(max(1, m)))))
         self._grid = GridArrays(
             zeros(m, np.int64),
@@ -62,9 +63,8 @@ class PairSearch:
             zeros(backend.FEW * backend.LEVELS, np.int32),
             zeros(backend.LEVELS, np.int64),
         )
-        self._few = None
-        if m <= backend.FEW:  # no grid: all are compared with all
-            self._few = (0, m, 0)
+        self._few = m <= backend.FEW
+        if self._few:  # no grid: all are compared with all
             self._grid.single[:m] = backend.send(np.arange(m))
         kinds = backend.fetch(model.shape_kind)
         self._planes = backend.send(np.flatnonzero(kinds == ShapeKind.HALF_SPACE).astype(np.int32))
@@ -72,9 +72,9 @@ class PairSearch:
         self._reserve(4 * backend.PAIR_BLOCK)
         self.reach_speed = zeros(model.body_count)
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
-        self._scratch = zeros(model.body_count)
+        self._spread = SpreadArrays(zeros(8 * backend.LEVELS, np.int64), self.reach_speed, zeros(model.body_count))
         self._stir = 0.0
-        self._no_scratch = zeros(1)
+        self._no_scratch, self._speeds = zeros(1), zeros(blocks(model.body_count, BODY_BLOCK))
         self._smallest_margin = 0.05 * float(np.min(backend.fetch(model.shape_smallest), initial=np.inf))
 
     def _reserve(self, capacity: int) -> None:
@@ -91,38 +91,28 @@ class PairSearch:
         margin: float,
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
-        m = self._model
-        self._stir = stir = h * self._backend.largest_speed(m.body_kind, free)
-        self._backend.place_shapes(
+        self._stir = self._backend.place_step(
             self.shapes,
             self._local,
             CarriedArrays(position, orientation, matrix, free),
             self._pools,
             h,
             margin,
-            stir,
             self._no_scratch,
+            self._speeds,
             self.box,
         )
 
     def find(self, free: np.ndarray, h: float, margin: float) -> int:
         """Fill `pairs`; returns their number."""
-        m, b = self._model, self._backend
-        grid, used = self._grid, self._few
-        if used is None:
-            phase = b.choose_phase(m.shape_kind, self.box, grid.level, self._histogram)
-            b.cell_keys(m.shape_kind, self.box, phase, grid.level, grid.key)
-            used = phase, *b.build_grid(grid)
         planes = PlaneArrays(self._planes, self.shapes.position, self.shapes.matrix, free)
-        while True:
-            b.find_pairs(self._boxed, self._filters, planes, grid, used, h, 0.5 * max(0.0, margin), self.pairs)
-            most, total = b.most_and_total(self.pairs.count)
-            if most <= self.pairs.capacity:
-                break
-            self._reserve(most + most // 4)
         # Where nothing moves farther than the margin, no neighbour can hand on more than it covers.
-        if self._stir <= (self._smallest_margin if margin < 0.0 else margin):
-            self.reach_speed[:] = 0.0
-        else:
-            b.spread_speed(self.pairs, m.shape_body, m.body_kind, free, self.reach_speed, self._scratch)
-        return int(total)
+        quiet = self._stir <= (self._smallest_margin if margin < 0.0 else margin)
+        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet)
+        while True:
+            most, total = self._backend.search_pairs(
+                self._boxed, self._filters, planes, self._grid, self._few, rule, self.pairs, self._spread
+            )
+            if most <= self.pairs.capacity:
+                return total
+            self._reserve(most + most // 4)

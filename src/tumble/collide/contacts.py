@@ -36,7 +36,7 @@ class Contacts:
         self.gap = zeros(capacity)
         self.normal = zeros((3, capacity))
         self.point = zeros((3, capacity))
-        self.first = zeros(capacity, np.int32)
+        self.unsorted = (*(zeros(capacity, np.int32) for _ in range(3)), zeros(capacity, np.int64))
         """Scratch of sorting"""
         self.sorted = SortedArrays(self.order, self.body_b, self.feature)
         self.arranged = ArrangedArrays(
@@ -51,7 +51,8 @@ class Contacts:
     @property
     def nbytes(self) -> int:
         """Memory of the buffers."""
-        return sum(v.nbytes for v in vars(self).values() if hasattr(v, "nbytes"))
+        own = [v for v in vars(self).values() if hasattr(v, "nbytes")]
+        return sum(v.nbytes for v in (*own, *self.unsorted))
 
 
 def grown(count: int) -> int:

@@ -6,7 +6,8 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.shape_arrays import BodyArrays, LocatedArrays, RawArrays, SideArrays, pools_of
+from ..backends.base import blocks as blocks_of
+from ..backends.shape_arrays import AxisArrays, BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads
@@ -16,6 +17,9 @@ from .contacts import Contacts
 
 __all__ = ["ContactSearch", "families"]
 
+
+AXES = 8
+"""Places for axes a shape: somewhat more than it has pairs."""
 
 SURFACES = ShapeKind.having(ShapeTrait.SURFACE)
 
@@ -57,10 +61,14 @@ class ContactSearch:
         self._rows = zeros((threads, backend.SURFACE_ROWS, backend.SURFACE_COLUMNS))
         self._blocks = blocks
         self._has_balls, self._has_convex, self._has_surfaces = families(model, backend)
+        places = 1 << int(np.ceil(np.log2(AXES * model.shape_count + 1))) if self._has_convex else 1
+        self._axes = AxisArrays(zeros(places, np.int64) - 1, zeros((places, 3)))
         self._pools = pools_of(model.geometry)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
-        self._start = zeros(model.body_count + 1, np.int64)
-        self._cursor = zeros(model.body_count, np.int64)
+        n, bins = model.body_count, blocks_of(model.body_count, backend.SORT_BODIES)
+        self._bodies = zeros(n, np.int64), zeros(n, np.int64)
+        self._bins = zeros((backend.SORT_PARTS, bins), np.int64), zeros(bins + 1, np.int64)
+        self._order: OrderArrays | None = None
         self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)
         by_rank = np.argsort(backend.fetch(model.body_uid)).astype(np.int32)
         in_order = np.array_equal(by_rank, np.arange(model.body_count))
@@ -85,8 +93,9 @@ class ContactSearch:
                 b.find_ball_contacts(pairs.shapes, bodies, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_convex:
                 b.find_convex_contacts(
-                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, raw, self._scratch
-                )
+                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, self._axes, raw,
+                    self._scratch,
+                )  # fmt: skip
             if self._has_surfaces:
                 b.find_surface_contacts(
                     pairs.shapes, bodies, pools.surfaces, h, margin, pairs.pairs, raw, self._scratch, self._rows
@@ -95,11 +104,12 @@ class ContactSearch:
             if most <= raw.capacity - b.MOST:
                 break
             self._reserve(most + most // 4 + b.MOST)
-        contacts.reserve(int(total))
-        contacts.count = int(total)
+        contacts.reserve(total)
+        contacts.count = total
         if total > 0:
-            b.sort_contacts(raw, self._located, self._start, self._cursor, contacts.first, contacts.sorted)
-            b.arrange_contacts(contacts.count, contacts.order, raw, self._sides, contacts.arranged)
+            if self._order is None or self._order.low is not contacts.unsorted[0]:
+                self._order = OrderArrays(*self._bodies, *self._bins, *contacts.unsorted)
+            b.order_contacts(total, raw, self._located, self._sides, self._order, contacts.sorted, contacts.arranged)
         if self._place is not None:  # so far bodies were numbered by uid
             self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
 

@@ -231,8 +231,8 @@ def gap_to_close(c, gaps, found, impulse, rule, out):
 
 @formula
 def match_pair(begin, end, first, last, feature, old_feature, found):
-    """Where the contacts begin .. end - 1 of two bodies stood among the same bodies' contacts first .. last - 1 of a step
-    ago; see `match_contacts`. Returns how many are the same."""
+    """Where the contacts begin .. end - 1 of two bodies stood among the same bodies' contacts first .. last - 1 of a
+    step ago; see `match_contacts`. Returns how many are the same."""
     i, hits = first, 0
     for e in range(begin, end):
         while i < last and old_feature[i] < feature[e]:

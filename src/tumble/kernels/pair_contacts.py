@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .convex import Convex, Pair, Pose, shifted
+from .convex import Convex, Pair, Pose, separation, shifted
 from .distance import sphere_sphere
 from .jit import formula, merged_formula
 from .kinds import CONVEX, DYNAMIC, HALF_SPACE, SPHERE, among, turn_of
 from .linalg import add, axpy, cross, dot, mat_t_mat, mat_t_vec, mat_vec, norm, row3, row4, row9, sub
 from .manifold import WITNESS, manifold, witness
 from .pairs import FAST_TRAVEL, Limits, ball_meeting, meeting
+
+CERTAIN = 1e-9
+"""Part of the distances in a pair beyond which rounding decides nothing."""
 
 
 class Moving(NamedTuple):
@@ -88,9 +91,29 @@ def to_present(a, b, t, out, row, count):
         step_back(out, row, count, t, sub(b.velocity, a.velocity), a.velocity if b.fixed else b.velocity)
 
 
+@formula
+def axis_slot(i, j, axes):
+    """Name of a pair of shapes, and where its axis is kept: pairs may share a place, and then one of them has none."""
+    name = (int(i) << 32) | int(j)
+    return name, (((name ^ (name >> 29)) * 0x1B873593A5F3B20D) >> 24) & (axes.name.size - 1)
+
+
 @merged_formula
-def convex_pair(i, j, shapes, bodies, hulls, loops, times, out, row, scratch):
-    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)"""
+def known_apart(pair, points, scratch, n, limit):
+    """Whether the gap along the unit vector n is beyond the limit, by so much that no other way of finding it could say
+    otherwise."""
+    gap, _, _ = separation(pair, points, scratch, n)
+    sizes = pair.a.s[3] + pair.b.s[3]
+    return gap - sizes > limit + CERTAIN * (norm(pair.shift) + sizes + limit)
+
+
+@merged_formula
+def convex_pair(i, j, shapes, bodies, hulls, loops, times, axes, out, row, scratch):
+    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)
+
+    axes: what pairs that were apart were last told apart by, in the frame of the first. Most still are; whether the
+    axis is at hand changes what finding that takes, not what is found.
+    """
     h, margin = times
     size, near = near_gap(shapes, i, j, margin)
     ka, kb = shapes.kind[i], shapes.kind[j]
@@ -103,8 +126,18 @@ def convex_pair(i, j, shapes, bodies, hulls, loops, times, out, row, scratch):
         near += spin_travel(bodies.free, shapes.body[j], h, shapes.bound[j])
     pair, local = seen_from(a, b)
     handed_on = max(bodies.handed_on[shapes.body[i]], bodies.handed_on[shapes.body[j]])
+    travel = h * norm(local)
+    slow = kb != HALF_SPACE and travel <= FAST_TRAVEL * size
+    name, slot = axis_slot(i, j, axes)
+    if slow and axes.name[slot] == name:
+        limit = near + max(travel, h * handed_on)
+        if known_apart(pair, hulls.point, scratch, row3(axes.axis, slot), limit):
+            return 0
     yes, t, touch = meeting(pair, (hulls, scratch), local, Limits(h, size, near, handed_on, a.fixed or b.fixed))
     if not yes:
+        if slow:
+            axes.name[slot] = name
+            axes.axis[slot, 0], axes.axis[slot, 1], axes.axis[slot, 2] = touch.normal
         return 0
     pose = Pose(axpy(t, a.velocity, a.pose.position), a.pose.matrix)
     met = shifted(pair, axpy(t, local, pair.shift))

@@ -9,11 +9,15 @@ import numpy as np
 
 from ..backends.base import (
     ArticulatedArrays,
+    AssemblyRule,
     ContactArrays,
     GapArrays,
+    KickArrays,
+    MemoryArrays,
     RestRule,
     RollingArrays,
     RowArrays,
+    TableArrays,
     TouchArrays,
     blocks,
 )
@@ -117,6 +121,7 @@ class Rows:
         self._hold_immovable = run(formulas.immovable_bias)
         self._scratch: dict[tuple, tuple] = {}
         self._operator: ContactOperator | None = None
+        self._groups: tuple[TouchArrays, RowArrays, TableArrays] | None = None
         self._allocate(0)
 
     def _allocate(self, capacity: int) -> None:
@@ -145,7 +150,7 @@ class Rows:
         self.overlap = 0.0
         """The largest at the start of the step [m]"""
         self._scratch.clear()
-        self._operator = None
+        self._operator = self._groups = None
 
     def assemble(
         self,
@@ -167,40 +172,21 @@ class Rows:
         """
         if contacts.capacity != self._contact_capacity:
             self._allocate(contacts.capacity)
-        b, c = self._backend, contacts
-        b.fill_entries(
-            c.count, c.body_a, c.body_b, self._movable, self._entry_start, self._cursor, self._slot_a, self._slot_b
-        )
-        self._hits = b.match_contacts(
-            c.count, self._model.body_uid, c.body_a, c.body_b, c.feature, memory.uid_a, memory.uid_b, memory.feature,
-            self._found,
-        )  # fmt: skip
-        self._gap_shift = self._leave_gaps(contacts, memory, 0.0 if recovers is None else h, recovers)
-        touch = TouchArrays(c.body_a, c.body_b, self._slot_a, self._slot_b, c.normal, c.point, self._gap, c.size)
-        rows = RowArrays(self._frame, self._arms, self._entry_arm, self._bias)
-        b.build_rows(c.count, touch, center, free, h, recovery, self._gravity, rows)
-        arrays = ContactArrays(
-            c.count,
-            c.body_a,
-            c.body_b,
-            self._frame,
-            self._arms,
-            self._slot_a,
-            self._slot_b,
-            self._entry_start,
-            self._entry_arm,
-            self._entry_force,
-            self._model.body_inverse_mass,
-            inverse_inertia,
-            self._body_velocity,
-            self._compliance,
+        b, c, (touch, rows, table) = self._backend, contacts, self._groups_of(contacts)
+        arrays = self._arrays_of(contacts, inverse_inertia)
+        band = 0.0 if recovers is None else BAND * self._fall * h * h  # none without gravity: the true gaps
+        rest = RestRule(NOISE * self._lightest * self._fall * h, band, SHARE, 0.0 if recovers is None else recovers)
+        self._hits, self._gap_shift, self._motion, self.overlap = b.assemble_rows(
+            arrays,
+            touch,
+            rows,
+            table,
+            MemoryArrays(memory.uid_a, memory.uid_b, memory.feature, memory.impulse),
+            KickArrays(center, free, before),
+            AssemblyRule(h, recovery, self._gravity, NOISE_OF_LARGEST, rest),
         )
         if self._soft:
             self._laws.soften(contacts, h, self._compliance)
-        self._motion = self.overlap = 0.0
-        if c.count:
-            ContactOperator(arrays, b).relative(before, self.before)
-            self._motion, self.overlap = b.survey_contacts(c.count, self.before, c.gap)
         if self._rolls:
             problem = self._rolling(contacts, arrays, free, h)
             problem.operator.relative(before, self.before)
@@ -217,21 +203,50 @@ class Rows:
             b.free_frozen_rows(c.count, self._diagonal, self._bias)
         return problem
 
-    def _leave_gaps(self, contacts: ContactTable, memory: ContactMemory, h: float, recovers: float | None) -> float:
-        """The gaps that the step is to close, into self._gap (`docs/rest.md`); returns the largest shift of one [m].
+    def _groups_of(self, contacts: ContactTable) -> tuple[TouchArrays, RowArrays, TableArrays]:
+        """What the pass reads and writes, made once for the buffers."""
+        c = contacts
+        if self._groups is None or self._groups[0].point is not c.point:
+            gaps = GapArrays(c.gap, c.size, c.pair, self._firm)
+            self._groups = (
+                TouchArrays(c.body_a, c.body_b, self._slot_a, self._slot_b, c.normal, c.point, self._gap, c.size),
+                RowArrays(self._frame, self._arms, self._entry_arm, self._bias),
+                TableArrays(
+                    self._movable,
+                    self._cursor,
+                    self._model.body_uid,
+                    c.feature,
+                    self._found,
+                    gaps,
+                    self._shift_partial,
+                    self._backend.zeros(64),
+                    self.before,
+                ),
+            )
+        return self._groups
 
-        h = 0: the true gaps, as without gravity.
-        """
-        c, n, band = contacts, contacts.count, BAND * self._fall * h * h
-        if n == 0 or band == 0.0:
-            self._gap[:n] = c.gap[:n]
-            return 0.0
-        # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
-        largest = self._backend.largest_entry(memory.impulse)
-        least = max(NOISE * self._lightest * self._fall * h, NOISE_OF_LARGEST * largest)
-        gaps, rule = GapArrays(c.gap, c.size, c.pair, self._firm), RestRule(least, band, SHARE, recovers)
-        self._backend.rest_gaps(n, gaps, self._found, memory.impulse, rule, self._shift_partial, self._gap)
-        return float(self._shift_partial[: blocks(n)].max())
+    def _arrays_of(self, contacts: ContactTable, inverse_inertia: np.ndarray) -> ContactArrays:
+        """The operator's arrays; those of the last step where nothing of them has changed."""
+        c, last = contacts, None if self._operator is None else self._operator.arrays
+        if last is not None and last.count == c.count and last.body_a is c.body_a:
+            if last.inverse_inertia is inverse_inertia:
+                return last
+        return ContactArrays(
+            c.count,
+            c.body_a,
+            c.body_b,
+            self._frame,
+            self._arms,
+            self._slot_a,
+            self._slot_b,
+            self._entry_start,
+            self._entry_arm,
+            self._entry_force,
+            self._model.body_inverse_mass,
+            inverse_inertia,
+            self._body_velocity,
+            self._compliance,
+        )
 
     def _problem(self, group: BlockGroup, operator: DelassusOperator, h: float) -> ConeProblem:
         speed = self._fall * h + SMALL_MOTION * self._smallest / h
@@ -371,9 +386,16 @@ class Rows:
         """Memory of the buffers that grow with the contacts."""
         own = [self._frame, self._arms, self._slot_a, self._slot_b, self._entry_arm, self._entry_force, self._bias]
         own += [self._friction, self._compliance, self._entry_torque, self.before, *self._remembered.values()]
-        scaled = self._operator._scaled_frame if self._operator else None
-        own += [array for _, group in self._scratch.values() for array in group]
-        return sum(a.nbytes for a in own + ([scaled] if scaled is not None else []))
+        own += self._operator.buffers if self._operator else ()
+        own += [a for _, kept in self._scratch.values() for a in _arrays(kept)]
+        return sum(a.nbytes for a in own)
+
+
+def _arrays(kept: object) -> list[np.ndarray]:
+    """All arrays in what is kept between steps."""
+    if isinstance(kept, np.ndarray):
+        return [kept]
+    return [a for part in kept for a in _arrays(part)] if isinstance(kept, (tuple, list)) else []
 
 
 def without_joints(contacts: ContactArrays) -> ArticulatedArrays:

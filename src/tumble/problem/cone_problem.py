@@ -5,6 +5,7 @@ It is a value: built from a scene, from a matrix, solved by any solver, measured
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from .operators import DelassusOperator, MatrixOperator
 __all__ = ["BlockGroup", "ConeProblem"]
 
 Group = TypeVar("Group", bound=tuple)
+Kept = TypeVar("Kept")
 
 LIVELY = 30.0
 """The errors of contacts are compared with g h and with so many times the mean speed of neighbours: where a pile moves,
@@ -155,6 +157,14 @@ class ConeProblem:
             found = self.scratch[group, *which] = shapes, made
         return found[1]
 
+    def kept(self, make: Callable[[ConeProblem], Kept]) -> Kept:
+        """What `make` has made for a problem with buffers like these, kept between steps as `scratch_of` keeps arrays:
+        one look instead of one for each group."""
+        found = self.scratch.get((make,))
+        if found is None or found[0] != self.bias.shape:
+            found = self.scratch[make,] = self.bias.shape, make(self)
+        return found[1]
+
     def vectors_of(self, group: type[Group]) -> Group:
         """Such arrays, each of the shape of the bias."""
         return self.scratch_of(group, **dict.fromkeys(group._fields, self.bias.shape))
@@ -162,11 +172,11 @@ class ConeProblem:
     @property
     def guess(self) -> np.ndarray:
         """Impulses of the shape of the bias that a solver may start from, and overwrites."""
-        return self.vectors_of(_Guess).impulse
+        return self.kept(_guess)
 
 
-class _Guess(NamedTuple):
-    impulse: np.ndarray
+def _guess(problem: ConeProblem) -> np.ndarray:
+    return problem.backend.zeros(problem.bias.shape)
 
 
 def bounded_rows(friction: np.ndarray) -> np.ndarray:

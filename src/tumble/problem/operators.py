@@ -43,7 +43,9 @@ class ContactOperator:
 
     def __init__(self, arrays: ContactArrays, backend: ModuleType) -> None:
         self.arrays, self.backend = arrays, backend
-        self._scaled_frame: np.ndarray | None = None
+        self._scaled: ContactOperator | None = None
+        self._scaled_of: ContactArrays | None = None
+        self._buffers = backend.zeros((0, 0)), backend.zeros((0, 0))
 
     @property
     def contacts(self) -> ContactArrays:
@@ -88,13 +90,28 @@ class ContactOperator:
 
     def scaled(self, scale: np.ndarray) -> ContactOperator:
         """See `DelassusOperator`. Shares everything but the frames."""
-        if self._scaled_frame is None or self._scaled_frame.shape != self.arrays.frame.shape:
-            self._scaled_frame = np.zeros_like(self.arrays.frame)
-        self.backend.scale_frame(self.count, self.arrays.frame, scale, self._scaled_frame)
-        compliance = self.arrays.compliance
+        made = self.room_for_scaled()
+        self.backend.scale_frame(self.count, self.arrays.frame, scale, made.arrays.frame)
         if self.is_soft:
-            compliance = compliance * scale[:2] ** 2
-        return ContactOperator(self.arrays._replace(frame=self._scaled_frame, compliance=compliance), self.backend)
+            made.arrays.compliance[:] = self.arrays.compliance * scale[:2] ** 2
+        return made
+
+    def room_for_scaled(self) -> ContactOperator:
+        """S N S before its frames and compliance are filled in; shares everything else, and its buffers with the last
+        one."""
+        if self._scaled is None or self._scaled_of is not self.arrays:
+            frame, compliance = self._buffers
+            if frame.shape != self.arrays.frame.shape:
+                frame, compliance = np.zeros_like(self.arrays.frame), np.zeros_like(self.arrays.compliance)
+                self._buffers = frame, compliance
+            self._scaled = ContactOperator(self.arrays._replace(frame=frame, compliance=compliance), self.backend)
+            self._scaled_of = self.arrays
+        return self._scaled
+
+    @property
+    def buffers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Frames and compliance of the scaled operator."""
+        return self._buffers
 
     def jacobian(self) -> sp.csr_matrix:
         """D^T (3 contacts, 6 bodies): rows n, u, w of each contact."""

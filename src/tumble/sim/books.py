@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..backends.base import blocks
 from ..problem.cone_problem import ConeProblem
+from ..problem.operators import ContactOperator
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -71,35 +73,41 @@ class Bookkeeper:
     """Works of the contacts, with their scratch."""
 
     def __init__(self, backend: ModuleType) -> None:
-        self._after = backend.zeros((0, 0))
+        self._after, self._partial = backend.zeros((0, 0)), backend.zeros((0, 4))
 
     def contacts(
-        self, problem: ConeProblem, impulse: np.ndarray, change: np.ndarray, work: Workspace, h: float
-    ) -> tuple[Books, np.ndarray]:
-        """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion; and the
-        relative velocities (rows, cap) of the contacts after the impulses, which change the velocities of the bodies by
-        (n, 6)."""
-        contacts, model = work.contacts, work.model
-        if self._after.shape != problem.bias.shape:
-            self._after = np.zeros_like(problem.bias)
-        if contacts.count == 0:
-            return Books(0.0, 0.0, 0.0, 0.0), self._after
-        work.set_velocity(change)
-        problem.operator.relative(work.velocity, self._after)
-        arrays = problem.operator.contacts
-        normal, friction, recovery = work.backend.contact_work(
-            contacts.count, impulse, self._after, work.rows.before, contacts.gap, arrays.compliance, h
-        )
+        self, problem: ConeProblem, impulse: np.ndarray, work: Workspace, h: float
+    ) -> tuple[Books, np.ndarray, np.ndarray]:
+        """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion; what the
+        impulses change the velocities of the bodies by (n, 6); and the relative velocities (rows, cap) of the contacts
+        after them. Leaves the velocities of the bodies in work.velocity."""
+        contacts, model, operator, after = work.contacts, work.model, problem.operator, self._after
+        if after.shape != problem.bias.shape:
+            after = self._after = np.zeros_like(problem.bias)
+            self._partial = work.backend.zeros((blocks(after.shape[1]), 4))
+        rows, b = operator.contacts, work.backend
+        if isinstance(operator, ContactOperator):
+            change = rows.body_velocity
+            works = b.act_impulses(
+                rows, impulse, work.free, work.rows.before, contacts.gap, h, work.velocity, after, self._partial
+            )
+        else:
+            change = operator.velocity(impulse)
+            work.set_velocity(change)
+            operator.relative(work.velocity, after)
+            works = b.contact_work(
+                contacts.count, impulse, after, work.rows.before, contacts.gap, rows.compliance, h, self._partial
+            )
         driven = 0.0
-        if work.kinematic.size:
-            driven = work.backend.driven_work(
+        if work.kinematic.size and contacts.count:
+            driven = b.driven_work(
                 contacts.count,
                 model.body_kind,
                 contacts.body_a,
                 contacts.body_b,
-                arrays.frame,
-                arrays.arms,
+                rows.frame,
+                rows.arms,
                 impulse,
                 work.free,
             )
-        return Books(float(normal), float(friction), float(recovery), float(driven)), self._after
+        return Books(*works, driven), change, after

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import FreeArrays, KickedArrays, LoadArrays, MassArrays
+from ..backends.base import KickedArrays
 from ..collide.contacts import Contacts
 from ..errors import BlowUpError, SceneError, message
 from ..kernels.contact_rows import surface_bias
@@ -46,14 +46,14 @@ def predict(model: Model, kick: KickedArrays, velocity: np.ndarray, time: float,
     """Forces, rotation matrices, inverse inertia, and velocities before and after the forces' kick."""
     _external_forces(model, kick, velocity, time, work)
     work.backend.predict(
-        MassArrays(model.body_kind, model.body_inverse_mass, model.body_inertia, model.body_locked),
-        LoadArrays(model.gravity, work.force, work.torque),
+        work.masses,
+        work.loads,
         work.prescribed,
         kick.orientation,
         velocity,
         kick.spin,
         h,
-        FreeArrays(work.matrix, work.inverse_inertia, work.before, work.free),
+        work.freed,
     )
 
 

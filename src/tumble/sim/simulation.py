@@ -118,7 +118,8 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
             if not done:  # an error or an interrupt in the middle of a step: nothing half done stays
                 self.state = self._safe.copy()
             self._held.moved()
-        take_out(result.report.seconds, jit.compile_log.seconds - compiled)
+        if jit.compile_log.seconds > compiled:
+            take_out(result.report.seconds, jit.compile_log.seconds - compiled)
         self.last = result
         self._size = max(self.model.shape_count, result.contacts.count)
         self.unconverged += not result.report.converged

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..backends.base import KickedArrays, LoadArrays, MotionArrays, WeightArrays
+from ..backends.base import KickedArrays, MotionArrays
 from ..collide.contacts import Contacts
 from ..enums import Integrator, Status
 from ..options import StepOptions
@@ -242,8 +242,7 @@ def _advance(
     """Write the state at the end of the step; None, with the state as it was, where the joints do not close."""
     model, contacts, joints, h = work.model, work.contacts, work.joints, scheme.h
     problem, impulse = solved.problem, solved.impulse
-    change = problem.operator.velocity(impulse)
-    books, after = work.bookkeeper.contacts(problem, impulse, change, work, h)
+    books, change, after = work.bookkeeper.contacts(problem, impulse, work, h)
     if scheme.moreau:  # its velocities push nothing apart
         books.normal, books.recovery = books.normal + books.recovery, 0.0
     reaction = None
@@ -259,7 +258,8 @@ def _advance(
         books.elastic = work.laws.end(impulse, after, work.velocity, h)
     if work.flow is not None:
         work.flow.begin(state)
-    work.set_velocity(change)
+    if reaction is not None:
+        work.set_velocity(change)
     kept = None
     if scheme.divisible:
         kept = (state.position.copy(), state.orientation.copy(), state.velocity.copy(), state.spin.copy())
@@ -284,11 +284,10 @@ def _advance(
 
 def _drift(state: State, kick: KickedArrays, change: np.ndarray, scheme: _Scheme, work: Workspace) -> np.ndarray:
     """Velocities and poses after the kick and the drift that follows; returns sums of energies and largest speeds."""
-    model = work.model
     sums = work.backend.advance(
-        WeightArrays(model.body_kind, model.body_size, model.body_mass, model.body_inverse_mass),
+        work.weights,
         kick,
-        LoadArrays(model.gravity, work.force, work.torque),
+        work.loads,
         work.free,
         change,
         scheme.h,

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.base import BODY_BLOCK, blocks
+from ..backends.base import BODY_BLOCK, FreeArrays, LoadArrays, MassArrays, WeightArrays, blocks
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -49,6 +49,10 @@ class Workspace:
         """(n, 3) without gravity, world axes"""
         self.applied: np.ndarray | None = None
         """(n, 6) forces and torques that the caller applies in the next step, see `Simulation.apply_force`"""
+        self.masses = MassArrays(model.body_kind, model.body_inverse_mass, model.body_inertia, model.body_locked)
+        self.weights = WeightArrays(model.body_kind, model.body_size, model.body_mass, model.body_inverse_mass)
+        self.loads = LoadArrays(model.gravity, self.force, self.torque)
+        self.freed = FreeArrays(self.matrix, self.inverse_inertia, self.before, self.free)
         self.body_partial = zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import time
@@ -20,7 +19,7 @@ from ..problem.rolling import RollingProblem
 from .admm import factorise
 from .apgd import SolverAPGD
 from .barzilai_borwein import SolverBarzilaiBorwein
-from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_problem, stopping_rule
+from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_law, checked_problem, stopping_rule
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
@@ -110,7 +109,7 @@ class SolverAuto:
         self, problem: ConeProblem | RollingProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None
     ) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
-        law = Law(checks.choice("SolverAuto.law", law, list(Law)))
+        law = checked_law("SolverAuto", law)
         begin = time.perf_counter()
         if isinstance(problem, RollingProblem):
             found = SolverInteriorPoint(tolerance=self.tolerance_for(problem.count, law)).solve(problem, law=law)
@@ -140,7 +139,7 @@ class SolverAuto:
             left = self.max_iterations or max(SolverAPGD().iteration_limit(n), min(100_000, 400_000_000 // max(1, n)))
             return search.descend(left, left, lambda: True), None
         if self.steps:
-            left = self.max_iterations or SolverAPGD().iteration_limit(n)
+            left = self.max_iterations or _defaults(SolverAPGD).iteration_limit(n)
             if search.stop == Stop.LOCAL:
                 unit = search.problem.speed / search.problem.pace
                 for part, least, shared in AIMS:
@@ -218,9 +217,8 @@ def _defaults(method: type[AntiRelaxedSolver]) -> AntiRelaxedSolver:
 
 def _descent(method: type[AntiRelaxedSolver], tolerance: float, stop: Stop, iterations: int) -> AntiRelaxedSolver:
     """A first-order method with these options, which have been checked: several are made in every step."""
-    made = copy.copy(_defaults(method))
-    for name, value in (("tolerance", tolerance), ("stop", stop), ("max_iterations", iterations)):
-        object.__setattr__(made, name, value)
+    made = object.__new__(method)
+    vars(made).update(vars(_defaults(method)), tolerance=tolerance, stop=stop, max_iterations=iterations)
     return made
 
 
@@ -350,13 +348,17 @@ class _Search:
         if not math.isfinite(self.error):
             status = Status.DIVERGED
         iterations = sum(entry[1] for entry in self.tried)
-        return replace(
-            self.best,
-            solver=name,
-            status=status,
-            iterations=iterations,
-            products=self.products,
-            tried=tuple(self.tried),
-            ray=self.ray,
-            left=self.left,
+        b = self.best
+        return Solution(
+            b.impulse,
+            b.law,
+            name,
+            status,
+            iterations,
+            self.products,
+            b.residuals,
+            b.history,
+            tuple(self.tried),
+            self.ray,
+            self.left,
         )

@@ -8,13 +8,14 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from .. import checks
-from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, StopRule, blocks
+from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, ScaledArrays, StopRule, blocks
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
+from ..problem.operators import ContactOperator
 from ..problem.rolling import RollingProblem
 from ..showing import Shown
-from .residuals import Residuals, measure, weigh
+from .residuals import Residuals, measure, weigh, weights_of
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
@@ -103,9 +104,9 @@ class IterativeSolver:
 
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
-        law = Law(checks.choice(type(self).__name__ + ".law", law, list(Law)))
+        law = checked_law(type(self).__name__, law)
         checked_problem(type(self).__name__, problem, rolling=self.rolls)
-        impulse = np.zeros_like(problem.bias)
+        impulse = problem.backend.zeros(problem.bias.shape)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
@@ -167,7 +168,12 @@ def stopping_rule(stop: str | None, tolerance: float | None, problem: ConeProble
         stop = Stop.LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
     if tolerance is None:
         tolerance = LOCAL_TOLERANCE if stop == Stop.LOCAL else 1e-7 if problem.count <= 64 else 1e-5
-    return Stop(stop), float(tolerance)
+    return stop if isinstance(stop, Stop) else Stop(stop), float(tolerance)
+
+
+def checked_law(where: str, law: Law | str) -> Law:
+    """A law by its name."""
+    return law if isinstance(law, Law) else Law(checks.choice(where + ".law", law, list(Law)))
 
 
 def checked_problem(where: str, problem: ConeProblem, *, rolling: bool = False) -> None:
@@ -231,21 +237,25 @@ class ScaledProblem:
     ) -> None:
         self.problem, n = problem, problem.count
         self.backend = b = problem.backend
-        cap = problem.bias.shape[1]
-        self.diagonal, scale, weight, _ = weigh(problem, SCALING[scaling])
-        self.operator = problem.operator.scaled(scale) if scaling != Scaling.NONE else problem.operator
-        x, parts = problem.guess, blocks(cap) + 2
-        shape, rows = problem.bias.shape, (*problem.friction.shape[:-1], cap)
-        s = problem.scratch_of(
-            _Scaled, bias=shape, friction=rows, nx=shape, best=shape, shift=(cap,), partial=(parts, MEASURES),
-            values=(MEASURES,),
-        )  # fmt: skip
-        bias, friction = s.bias, s.friction
+        mode, s = SCALING[scaling], problem.kept(_scaled)
+        bias, friction, x = s.bias, s.friction, problem.guess
         if guess is None:
             guess = x  # in place: every row is read before it is written
             guess[:] = 0.0
-        scale_rows = b.scale_rolling if problem.is_rolling else b.scale_rows
-        scale_rows(n, problem.bias, problem.friction, scale, guess, bias, friction, x)
+        if mode and mode not in problem.known and isinstance(problem.operator, ContactOperator):
+            made = problem.known[mode] = weights_of(problem, mode)
+            self.operator = problem.operator.room_for_scaled()
+            frame, compliance = self.operator.arrays.frame, self.operator.arrays.compliance
+            room = ScaledArrays(frame, compliance, bias, friction, x)
+            b.scale_contacts(
+                problem.operator.arrays, problem.dim, mode, problem.bias, problem.friction, guess, made, room
+            )
+        else:
+            made = weigh(problem, mode)
+            self.operator = problem.operator.scaled(made.scale) if mode else problem.operator
+            scale_rows = b.scale_rolling if problem.is_rolling else b.scale_rows
+            scale_rows(n, problem.bias, problem.friction, made.scale, guess, bias, friction, x)
+        self.diagonal, scale, weight, _ = made
         self.cone = ConeArrays(n, bias, friction)
         self.gauge = GaugeArrays(n, problem.dim, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
         s.shift[:] = 0.0
@@ -262,3 +272,9 @@ class _Scaled(NamedTuple):
     shift: np.ndarray
     partial: np.ndarray
     values: np.ndarray
+
+
+def _scaled(problem: ConeProblem) -> _Scaled:
+    shape, cap = problem.bias.shape, problem.bias.shape[1]
+    rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURES)
+    return _Scaled(*map(problem.backend.zeros, (shape, rows, shape, shape, (cap,), parts, (MEASURES,))))

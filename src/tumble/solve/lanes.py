@@ -24,39 +24,48 @@ __all__ = ["lanes_of"]
 
 def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]:
     """Lanes for a problem, kept between steps; their content is whatever was left there."""
-    cap = problem.bias.shape[1]
+    last = problem.kept(_single if dtype is np.float32 else _double)
+    few, start = problem.count <= LANE_FEW, problem.operator.arrays.entry_start
+    contacts, bodies = last.contacts[0], last.bodies[0]
+    if contacts.count != problem.count or bodies.start is not start:
+        n = len(bodies.inverse)
+        contacts = contacts._replace(count=problem.count, part=LANE_FEW if few else LANE_CONTACTS)
+        bodies = bodies._replace(part=max(1, n) if few else LANE_BODIES, start=start)
+        last.contacts[0], last.bodies[0] = contacts, bodies
+    return contacts, bodies
+
+
+def _make(problem: ConeProblem, dtype: type) -> _Lanes:
+    cap, start = problem.bias.shape[1], problem.operator.arrays.entry_start
     entries, bodies = len(problem.operator.arrays.entry_arm), len(problem.operator.arrays.inverse_mass)
     groups, parts = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS)
-
-    made = problem.scratch_of(
-        _Numbers, dtype, dtype=dtype, block=(groups * LANE_ROWS,), ends=(groups * END_ROWS,), arm=(entries, 4),
-        inverse=(bodies, 9), partial=(parts, 3 * LANES),
-    )  # fmt: skip
-    few = problem.count <= LANE_FEW
-    contacts = LaneArrays(
-        problem.count,
-        LANE_FEW if few else LANE_CONTACTS,
-        made.block,
-        made.ends,
-        made.partial,
-        problem.scratch_of(_Sums, sums=(parts, 5 * LANES)).sums,
+    ends, shared = np.zeros(groups * END_ROWS, dtype), problem.kept(_shared)
+    block, partial = np.zeros(groups * LANE_ROWS, dtype), np.zeros((parts, 3 * LANES), dtype)
+    contacts = LaneArrays(-1, 0, block, ends, partial, shared.sums)
+    return _Lanes(
+        [contacts],
+        [LaneBodies(0, start, ends, shared.place, np.zeros((entries, 4), dtype), np.zeros((bodies, 9), dtype))],
     )
-    place = problem.scratch_of(_Places, dtype=np.uint32, place=(entries,)).place
-    part, start = max(1, bodies) if few else LANE_BODIES, problem.operator.arrays.entry_start
-    return contacts, LaneBodies(part, start, made.ends, place, made.arm, made.inverse)
 
 
-class _Numbers(NamedTuple):  # of one precision, see `LaneArrays` and `LaneBodies`
-    block: np.ndarray
-    ends: np.ndarray
-    arm: np.ndarray
-    inverse: np.ndarray
-    partial: np.ndarray
+def _single(problem: ConeProblem) -> _Lanes:
+    return _make(problem, np.float32)
 
 
-class _Places(NamedTuple):
+def _double(problem: ConeProblem) -> _Lanes:
+    return _make(problem, np.float64)
+
+
+def _shared(problem: ConeProblem) -> _Shared:
+    entries, parts = len(problem.operator.arrays.entry_arm), blocks(problem.bias.shape[1], LANE_CONTACTS)
+    return _Shared(np.zeros(entries, np.uint32), np.zeros((parts, 5 * LANES)))
+
+
+class _Lanes(NamedTuple):  # the groups of the last problem of one precision
+    contacts: list[LaneArrays]
+    bodies: list[LaneBodies]
+
+
+class _Shared(NamedTuple):  # by both precisions
     place: np.ndarray
-
-
-class _Sums(NamedTuple):
     sums: np.ndarray

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
+from ..problem.operators import ContactOperator
 
 __all__ = ["Residuals", "measure"]
 
@@ -57,41 +59,52 @@ class Residuals:
 
 def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residuals:
     """Measure impulses (3, cap) of a problem under a law."""
-    law = Law(law)
+    law = law if isinstance(law, Law) else Law(law)
     n, b = problem.count, problem.backend
     if n == 0:
         return Residuals(law, *(0.0,) * 12)
-    _, scale, weight, tangential = weigh(problem, 0)
-    parts = blocks(problem.bias.shape[1]) + 2
-    product, values, partial = problem.scratch_of(
-        _Measured, product=problem.bias.shape, values=(MEASURES,), partial=(parts, MEASURES)
-    )
-    problem.operator.product(impulse, product)
-    coulomb = law == Law.COULOMB
-    gauge = GaugeArrays(n, problem.dim, problem.bias, problem.friction, scale, weight, coulomb, float(problem.pace))
-    b.measure(gauge, impulse, product, partial, values)
-    values = b.fetch(values)
-    gap = float(values[Measure.GAP])
-    if coulomb and math.isfinite(gap):
-        bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound
-        shift = float(bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap)))
+    gauged, tangential = gauge_of(problem, law)
+    product, values, partial = problem.kept(_measured)
+    if isinstance(problem.operator, ContactOperator):
+        shift = b.judge_contacts(problem.operator.arrays, gauged, tangential, impulse, product, partial, values)
     else:
-        shift = float(values[Measure.SHIFT])
-    total = float(values[Measure.EQ25])
+        problem.operator.product(impulse, product)
+        b.measure(gauged, impulse, product, partial, values)
+        values = b.fetch(values)
+        shift, gap = float(values[Measure.SHIFT]), float(values[Measure.GAP])
+        if gauged.coulomb and math.isfinite(gap):
+            bound = b.rolling_shift_bound if problem.is_rolling else b.coulomb_shift_bound
+            shift = bound(n, product, problem.bias, problem.friction, tangential, math.sqrt(gap))
+    return _residuals(problem, law, b.fetch(values).tolist(), float(shift))
+
+
+def gauge_of(problem: ConeProblem, law: Law) -> tuple[GaugeArrays, np.ndarray]:
+    """What a problem's own impulses are measured with, and the roots of its tangential blocks."""
+    _, scale, weight, tangential = weigh(problem, 0)
+    gauged = GaugeArrays(
+        problem.count, problem.dim, problem.bias, problem.friction, scale, weight, law == Law.COULOMB,
+        float(problem.pace),
+    )  # fmt: skip
+    return gauged, tangential
+
+
+def _residuals(problem: ConeProblem, law: Law, values: list[float], shift: float) -> Residuals:
+    """shift: how far the certificate's problem lies [m/s]."""
+    total = values[Measure.EQ25]
     return Residuals(
         law,
-        float(values[Measure.NATURAL]),
-        float(values[Measure.CLASSIC]),
-        total / (problem.dim * n),
+        values[Measure.NATURAL],
+        values[Measure.CLASSIC],
+        total / (problem.dim * problem.count),
         total,
-        float(values[Measure.COMPLEMENTARITY]),
-        float(values[Measure.PENETRATION_SPEED]),
-        float(values[Measure.OBJECTIVE]),
-        gap,
+        values[Measure.COMPLEMENTARITY],
+        values[Measure.PENETRATION_SPEED],
+        values[Measure.OBJECTIVE],
+        values[Measure.GAP],
         shift,
         problem.h * shift + problem.gap_shift,
-        float(values[Measure.LOCAL]),
-        problem.h * float(values[Measure.LOCAL_SPEED]),
+        values[Measure.LOCAL],
+        problem.h * values[Measure.LOCAL_SPEED],
     )
 
 
@@ -99,27 +112,54 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
     """Diagonal blocks, scales, weights and roots of a problem, found once. mode: see the kernel."""
     if mode in problem.known:
         return problem.known[mode]
-    cap, b = problem.bias.shape[1], problem.backend
-    rolls = problem.is_rolling
+    cap, b, rolls = problem.bias.shape[1], problem.backend, problem.is_rolling
+    if problem.known and mode == 0 and not rolls:  # all but the scales are the same
+        diagonal, _, weight, tangential = next(iter(problem.known.values()))
+        found = problem.known[mode] = Weights(diagonal, problem.kept(_ones), weight, tangential)
+        return found
     diagonal, turns = problem.scratch_of(_Diagonal, blocks=(6, cap), turns=(4, cap if rolls else 0))
+    if rolls:
+        made = problem.scratch_of(_Weights, mode, scale=(4, cap), weight=(2, cap), tangential=(3, cap))
+    else:
+        made = problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,))
     if not problem.known:
         problem.operator.diagonal_blocks(diagonal)
         if rolls:
             problem.operator.turn_diagonal(turns)
     if rolls:
-        made = problem.scratch_of(_Weights, mode, scale=(4, cap), weight=(2, cap), tangential=(3, cap))
         b.weigh_rolling(problem.count, diagonal, turns, mode, *made)
     else:
-        made = problem.scratch_of(_Weights, mode, scale=(2, cap), weight=(cap,), tangential=(cap,))
         b.weigh(problem.count, problem.dim, diagonal, mode, *made)
     found = problem.known[mode] = Weights(diagonal, *made)
     return found
+
+
+def weights_of(problem: ConeProblem, mode: int) -> Weights:
+    """Room for what `weigh` finds in contacts without rolling friction, for a pass that does the same beside others."""
+    return problem.kept(_ROOMS[mode])
+
+
+def _room(mode: int, problem: ConeProblem) -> Weights:
+    cap, zeros = problem.bias.shape[1], problem.backend.zeros
+    return Weights(zeros((6, cap)), zeros((2, cap)), zeros(cap), zeros(cap))
+
+
+_ROOMS = {mode: partial(_room, mode) for mode in (1, 2)}
+
+
+def _ones(problem: ConeProblem) -> np.ndarray:
+    return problem.backend.zeros((2, problem.bias.shape[1])) + 1.0
 
 
 class _Measured(NamedTuple):
     product: np.ndarray
     values: np.ndarray
     partial: np.ndarray
+
+
+def _measured(problem: ConeProblem) -> _Measured:
+    parts, zeros = blocks(problem.bias.shape[1]) + 2, problem.backend.zeros
+    return _Measured(zeros(problem.bias.shape), zeros(MEASURES), zeros((parts, MEASURES)))
 
 
 class _Diagonal(NamedTuple):

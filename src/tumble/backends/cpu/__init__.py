@@ -1,10 +1,12 @@
 """Numba loops for processors: the passes that collide, problem, solve and sim call on a backend."""
 
 from ...kernels.cover import MOST
+from ...kernels.direct import direct
+from ..base import PASSES
 from .apgd import apgd, nesterov_pass
 from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
-from .arrange import arrange_contacts, sort_contacts
+from .arrange import SORT_BODIES, SORT_PARTS, arrange_contacts, sort_contacts
 from .arrays import HOSTED, fetch, send, zeros
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
@@ -82,18 +84,36 @@ from .rows import (
     unscale_impulses,
     weigh,
 )
+from .stages import (
+    act_impulses,
+    assemble_rows,
+    judge_contacts,
+    order_contacts,
+    place_step,
+    scale_contacts,
+    search_pairs,
+)
 from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 from .works import contact_work, driven_work
 
 name = "cpu"
 
 __all__ = [
+    "act_impulses",
+    "assemble_rows",
+    "judge_contacts",
+    "order_contacts",
+    "place_step",
+    "scale_contacts",
+    "search_pairs",
     "FEW",
     "HOSTED",
     "LEVELS",
     "MOST",
     "PAIR_BLOCK",
     "SCRATCH",
+    "SORT_BODIES",
+    "SORT_PARTS",
     "SPENT",
     "SURFACE_COLUMNS",
     "SURFACE_ROWS",
@@ -196,3 +216,7 @@ __all__ = [
     "weigh_rolling",
     "zeros",
 ]
+
+_MAKERS = ("over_contacts", "over_bodies")
+for _name in (name for group in PASSES.values() for name in group if name not in _MAKERS):
+    globals()[_name] = direct(globals()[_name])  # compiled callers have the kernels themselves, from their modules

@@ -49,6 +49,13 @@ def size_bin(box, i):
     return 8 * e + min(7, max(0, int((mantissa - 0.5) * 16.0)))
 
 
+@blockwise(BODY_BLOCK, "kind.size")
+def size_bins(block, kind, box, level):
+    """Bins of eight to the octave for all boxes."""
+    for i in range(block * BODY_BLOCK, min(kind.size, (block + 1) * BODY_BLOCK)):
+        level[i] = NO_LEVEL if kind[i] == HALF_SPACE else size_bin(box, i)
+
+
 @loop
 def best_phase(histogram):
     """The phase (0..7) of the levels for which cells fit so many boxes in each bin best."""
@@ -69,12 +76,10 @@ def choose_phase(kind, box, level, histogram):
     """Bins for all boxes (left in `level`), and the phase of the levels for which cells fit their boxes best: equal
     bodies then share one level with cells of their own size."""
     histogram[:] = 0
+    size_bins(kind, box, level)
     for i in range(kind.size):
-        if kind[i] == HALF_SPACE:
-            level[i] = NO_LEVEL
-            continue
-        level[i] = size_bin(box, i)
-        histogram[level[i]] += 1
+        if level[i] != NO_LEVEL:
+            histogram[level[i]] += 1
     return best_phase(histogram)
 
 

@@ -24,11 +24,12 @@ from .rolling import project_all_rolling, refresh_shift_rolling
 RUNNING, CONVERGED, MAX_ITERATIONS, STALLED, DIVERGED = -1, 0, 1, 2, 3
 
 
-@loop
-def copy_vector(count, src, dst):
+@blockwise(BLOCK)
+def copy_vector(block, count, src, dst):
     """dst = src"""
     for k in range(src.shape[0]):
-        for c in range(count):
+        for item in range(block_length(block, count)):
+            c = item_index(block, item)
             dst[k, c] = src[k, c]
 
 
@@ -54,14 +55,20 @@ def judge(k, value, tolerance, best_value, checks, history):
     return status, best_value, checks
 
 
+@blockwise(BLOCK)
+def _project_all_plain(block, count, mu, x):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
+
+
 @loop
 def project_all(count, mu, x):
     """x = Pi_K(x)"""
     if mu.ndim == 2:
         project_all_rolling(count, mu, x)
     else:
-        for c in range(count):
-            x[0, c], x[1, c], x[2, c] = project(x[0, c], x[1, c], x[2, c], mu[c])
+        _project_all_plain(count, mu, x)
 
 
 @blockwise(BLOCK)

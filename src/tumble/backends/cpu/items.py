@@ -9,7 +9,7 @@ import functools
 import math
 from collections.abc import Callable
 
-from ...kernels.jit import loop, over_items
+from ...kernels.jit import blockwise, loop, over_items
 from ..base import BLOCK, BODY_BLOCK
 
 
@@ -69,4 +69,31 @@ def largest_entry(x):
     for row in range(x.shape[0]):
         for k in range(x.shape[1]):
             out = max(out, abs(x[row, k]))
+    return out
+
+
+PARTS = 64
+"""Of a table whose length has nothing to do with the scratch at hand"""
+
+
+@blockwise(1, f"{PARTS} if x.shape[1] > {BLOCK} else 1")
+def most_in_parts(part, x, partial):
+    """The largest absolute number in each of `PARTS` ranges of columns; in the first alone where they are few."""
+    columns = x.shape[1]
+    few = columns <= BLOCK
+    out = 0.0
+    for k in range(0 if few else part * columns // PARTS, columns if few else (part + 1) * columns // PARTS):
+        for row in range(x.shape[0]):
+            out = max(out, abs(x[row, k]))
+    partial[part] = out
+    if few:
+        partial[1:PARTS] = 0.0
+
+
+@loop
+def partial_most(count, size, partial):
+    """The largest of the numbers that blocks of `size` have left, at least 0."""
+    out = 0.0
+    for block in range((count + size - 1) // size):
+        out = max(out, partial[block])
     return out

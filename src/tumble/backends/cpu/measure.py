@@ -192,3 +192,24 @@ def coulomb_shift_bound(count, nx, bias, mu, tangential, root_gap):
             d = max(0.0, -(nx[0, c] + bias[0, c]))
             worst = max(worst, d + mu[c] * tangential[c] * root_gap)
     return worst
+
+
+@blockwise(BLOCK)
+def _shift_blocks(block, count, nx, bias, mu, tangential, root_gap, partial):
+    worst = 0.0
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        if not is_interval(mu[c]):
+            d = max(0.0, -(nx[0, c] + bias[0, c]))
+            worst = max(worst, d + mu[c] * tangential[c] * root_gap)
+    partial[block, 0] = worst
+
+
+@loop
+def shift_bound_in_blocks(count, nx, bias, mu, tangential, root_gap, partial):
+    """`coulomb_shift_bound` by all threads; partial has a row a block."""
+    _shift_blocks(count, nx, bias, mu, tangential, root_gap, partial)
+    worst = 0.0
+    for block in range((count + BLOCK - 1) // BLOCK):
+        worst = max(worst, partial[block, 0])
+    return worst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...kernels.jit import blockwise, loop
 from ...kernels.linalg import norm
-from ...kernels.motion import drifted, kicked_by_forces, moved
+from ...kernels.motion import drifted, kicked_by_forces, moved, sum_of_velocities
 from ..base import BODY_BLOCK
 
 
@@ -61,6 +61,15 @@ def advance(weights, kick, loads, free, change, h, rest, motion, partial):
     return t0, t1, p0, p1, work, top, bad, travel
 
 
+@blockwise(BODY_BLOCK, "free.shape[0]")
+def speed_blocks(block, free, partial):
+    """The largest speed of each block of bodies [m/s]."""
+    top = 0.0
+    for i in range(block * BODY_BLOCK, min(free.shape[0], (block + 1) * BODY_BLOCK)):
+        top = max(top, norm((free[i, 0], free[i, 1], free[i, 2])))
+    partial[block] = top
+
+
 @loop
 def largest_speed(kind, free):
     """Largest speed of a body in the step [m/s]."""
@@ -68,3 +77,10 @@ def largest_speed(kind, free):
     for i in range(kind.size):
         top = max(top, norm((free[i, 0], free[i, 1], free[i, 2])))
     return top
+
+
+@blockwise(BODY_BLOCK, "free.shape[0]")
+def add_velocities(block, free, change, out):
+    """out = free + change, (n, 6)."""
+    for i in range(block * BODY_BLOCK, min(free.shape[0], (block + 1) * BODY_BLOCK)):
+        sum_of_velocities(i, free, change, out)

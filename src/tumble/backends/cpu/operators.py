@@ -139,3 +139,12 @@ def scale_frame(block, count, frame, scale, out):
             out[k, c] = sn * frame[k, c]
             out[3 + k, c] = st * frame[3 + k, c]
             out[6 + k, c] = st * frame[6 + k, c]
+
+
+@blockwise(BLOCK)
+def scale_compliance(block, count, compliance, scale, out):
+    """Compliance times the squares of the rows' scales."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        for k in range(2):
+            out[k, c] = compliance[k, c] * (scale[k, c] * scale[k, c])

@@ -6,7 +6,7 @@ import math
 
 from ...kernels.cones import is_interval, project
 from ...kernels.contact_rows import contact_row, diagonal_block, match_pair, recalled_vector, world_vector
-from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ...kernels.linalg import largest_eigenvalue
 from ..base import BLOCK
 
@@ -53,6 +53,16 @@ def contact_diagonal(blk, count, body_a, body_b, frame, arms, inverse_mass, inve
     for item in range(block_length(blk, count)):
         c = item_index(blk, item)
         diagonal_block(c, body_a[c], body_b[c], frame, arms, inverse_mass, inverse_inertia, diagonal)
+
+
+@blockwise(BLOCK)
+def soften_diagonal(block, count, compliance, diagonal):
+    """Diagonal blocks with the compliance E of the contacts."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
+        diagonal[0, c] += compliance[0, c]
+        diagonal[1, c] += compliance[1, c]
+        diagonal[2, c] += compliance[1, c]
 
 
 @loop
@@ -132,16 +142,27 @@ def survey_contacts(count, before, gap):
     return total / max(count, 1), deepest
 
 
-@loop
-def match_contacts(count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
-    """Where each contact stood in the table of a step ago (both tables are sorted by key).
+@formula
+def _first_of_pair(a, b, old_a, old_b):
+    """The first remembered contact whose key is not below (a, b)."""
+    low, high = 0, old_a.size
+    while low < high:
+        middle = (low + high) // 2
+        if old_a[middle] < a or (old_a[middle] == a and old_b[middle] < b):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
-    k: the same contact; -2 - k: a contact of the same two bodies that is gone, the first not yet taken (a point that
-    has only changed its name, most of the time); -1: none. Returns how many are the same.
-    """
-    k, hits, c = 0, 0, 0
-    old = old_a.size
-    while c < count:
+
+@blockwise(BLOCK)
+def _match_pairs(block, count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
+    """`match_contacts` for the pairs of bodies whose first contact is in the block."""
+    c, stop, old = block * BLOCK, min(count, (block + 1) * BLOCK), old_a.size
+    while 0 < c < stop and body_a[c] == body_a[c - 1] and body_b[c] == body_b[c - 1]:
+        c += 1
+    k = _first_of_pair(uid[body_a[c]], uid[body_b[c]], old_a, old_b) if c < stop else 0
+    while c < stop:
         a, b = uid[body_a[c]], uid[body_b[c]]
         end = c
         while end < count and uid[body_a[end]] == a and uid[body_b[end]] == b:
@@ -151,23 +172,37 @@ def match_contacts(count, uid, body_a, body_b, feature, old_a, old_b, old_featur
         first = k
         while k < old and old_a[k] == a and old_b[k] == b:
             k += 1
-        hits += match_pair(c, end, first, k, feature, old_feature, found)
+        match_pair(c, end, first, k, feature, old_feature, found)
         c = end
+
+
+@loop
+def match_contacts(count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
+    """Where each contact stood in the table of a step ago (both tables are sorted by key).
+
+    k: the same contact; -2 - k: a contact of the same two bodies that is gone, the first not yet taken (a point that
+    has only changed its name, most of the time); -1: none. Returns how many are the same.
+    """
+    _match_pairs(count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found)
+    hits = 0
+    for c in range(count):
+        hits += found[c] >= 0
     return hits
 
 
-@loop
-def recall(count, found, kin, frame, column, out):
+@blockwise(BLOCK)
+def recall(block, count, found, kin, frame, column, out):
     """World vectors that contacts remembered, in their frames of now; zero for new contacts. kin: a contact that is new
     takes that of one of its pair which is gone."""
-    for c in range(count):
-        recalled_vector(c, found, kin, frame, column, out)
+    for item in range(block_length(block, count)):
+        recalled_vector(item_index(block, item), found, kin, frame, column, out)
 
 
-@loop
-def remember(count, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
+@blockwise(BLOCK)
+def remember(block, count, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
     """Keys and world impulses of this step's contacts."""
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         uid_a[c], uid_b[c] = uid[body_a[c]], uid[body_b[c]]
         world_vector(c, frame, x, impulse)
 

@@ -18,6 +18,8 @@ from .bodies import advance, drift_bodies, largest_speed, place_shapes, predict
 from .broad import PAIR_BLOCK, build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
 from .contacts import (
     SCRATCH,
+    SORT_BODIES,
+    SORT_PARTS,
     arrange_contacts,
     contact_work,
     driven_work,
@@ -46,18 +48,29 @@ from .rows import (
     unscale_impulses,
     weigh,
 )
+from .stages import (
+    act_impulses,
+    assemble_rows,
+    judge_contacts,
+    order_contacts,
+    place_step,
+    scale_contacts,
+    search_pairs,
+)
 
 name = "cuda"
 
 __all__ = [
-    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SPENT", "SURFACE_COLUMNS", "SURFACE_ROWS",
-    "advance", "apgd", "apgd_single", "arrange_contacts", "build_grid", "build_rows", "cell_keys", "choose_phase",
-    "contact_diagonal", "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name",
-    "drift_bodies", "driven_work", "fetch", "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows",
-    "free_memory", "gather", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down",
-    "match_contacts", "measure", "most_and_total", "name", "over_bodies", "over_contacts", "place_shapes",
-    "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_frame", "scale_rows", "send", "sort_contacts",
-    "spread_speed", "survey_contacts", "synchronize", "total", "unscale_impulses", "weigh", "zeros",
+    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT",
+    "SURFACE_COLUMNS", "SURFACE_ROWS", "act_impulses", "advance", "apgd", "apgd_single", "arrange_contacts",
+    "assemble_rows", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal", "contact_product",
+    "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies", "driven_work", "fetch",
+    "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows", "free_memory", "gather",
+    "judge_contacts", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts",
+    "measure", "most_and_total", "name", "order_contacts", "over_bodies", "over_contacts", "place_shapes",
+    "place_step", "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_contacts", "scale_frame",
+    "scale_rows", "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize",
+    "total", "unscale_impulses", "weigh", "zeros",
 ]  # fmt: skip
 
 

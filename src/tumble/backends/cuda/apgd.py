@@ -2,7 +2,7 @@
 
 | kernel | does |
 | --- | --- |
-| contacts | `nesterov_pass` of every contact from the velocities of its two bodies, its world impulse, the sums of a block |
+| contacts | `nesterov_pass` of every contact from the velocities of its bodies, its world impulse, sums of a block |
 | scalars | one block: adds the sums and runs `kernels.nesterov.next_scalars` |
 | bodies | eight threads a body sum its entries in a fixed order and write its velocity |
 

@@ -8,7 +8,7 @@ from typing import Any
 import numba.cuda as cuda
 import numpy as np
 
-from ...kernels.kinds import DYNAMIC, HALF_SPACE
+from ...kernels.kinds import DYNAMIC
 from ..cpu import broad as host
 from ..cpu.broad import FEW, LEVELS, NO_LEVEL
 from . import provider
@@ -20,21 +20,13 @@ xp = provider.xp
 
 cell_keys = item_pass(host.cell_keys)
 find_pairs = item_pass(host.find_pairs)
-_bin = host.size_bin
+_bins = item_pass(host.size_bins)
 _bucket = host._bucket
-
-
-def bins(i, kind, box, level):
-    """The bin of each box by its size."""
-    level[i] = NO_LEVEL if kind[i] == HALF_SPACE else _bin(box, i)
-
-
-_bins = pass_over(bins)
 
 
 def choose_phase(kind: Any, box: Any, level: Any, histogram: Any) -> int:
     """See `backends.cpu.broad.choose_phase`."""
-    _bins(kind.size, kind, box, level)
+    _bins(kind, box, level)
     histogram[:] = xp.bincount(xp.where(level < 0, histogram.size, level), minlength=histogram.size + 1)[:-1]
     return int(host.best_phase(provider.fetch(histogram)))
 

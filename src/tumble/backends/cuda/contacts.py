@@ -38,8 +38,13 @@ def name(k, place, raw, shapes, pair, feature):
 _flatten, _name = pass_over(flatten), pass_over(name)
 
 
-def sort_contacts(raw: Any, shapes: Any, start: Any, cursor: Any, first: Any, out: Any) -> int:
+SORT_BODIES, SORT_PARTS = 1 << 30, 1
+"""One bin for all: the device sorts in its own way."""
+
+
+def sort_contacts(raw: Any, shapes: Any, scratch: Any, out: Any) -> int:
     """See `backends.cpu.arrange.sort_contacts`: here two stable sorts, by feature and by pair of bodies."""
+    first = scratch.place
     starts = provider.zeros(raw.count.size + 1, np.int64)
     provider.cumulate(raw.count, starts)
     total = int(starts[-1])
@@ -168,7 +173,7 @@ _work_sums, _driven_sum = Folded(4), Folded(1)
 
 
 def contact_work(
-    count: int, x: Any, after: Any, before: Any, gap: Any, compliance: Any, h: float
+    count: int, x: Any, after: Any, before: Any, gap: Any, compliance: Any, h: float, partial: Any
 ) -> tuple[float, float, float]:
     """See `backends.cpu.works.contact_work`."""
     _works(-(-count // CHUNK), count, x, after, before, gap, compliance, h, _work_sums.partial(count))

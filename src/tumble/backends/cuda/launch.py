@@ -1,9 +1,9 @@
 """Kernels from plain functions: compiled by Numba, launched by CuPy.
 
-A kernel does the work of one item: `function(i, *arguments)` for i < count. Its arguments are arrays, numbers and groups
-of them (named tuples) in any depth, as the passes of all devices take them. Numba's own launch takes some 95 us for ten
-arrays, most of it in asking what they are; here the values are put into one buffer of eight bytes each and handed to
-the driver, in about a tenth of that.
+A kernel does the work of one item: `function(i, *arguments)` for i < count. Its arguments are arrays, numbers and
+groups of them (named tuples) in any depth, as the passes of all devices take them. Numba's own launch takes some 95 us
+for ten arrays, most of it in asking what they are; here the values are put into one buffer of eight bytes each and
+handed to the driver.
 
 Multiplications and additions are not contracted, so that a formula gives the bits that it gives on a processor.
 """

@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import OptionsError, message
 
 __all__ = [
-    "SIMULATED", "Graph", "argsort", "below", "capability", "cumulate", "device_name", "fetch", "free_memory", "largest_of",
-    "launch", "send", "synchronize", "total_of", "zeros",
+    "SIMULATED", "Graph", "argsort", "below", "capability", "cumulate", "device_name", "fetch", "free_memory",
+    "launch", "send", "synchronize", "zeros",
 ]  # fmt: skip
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
@@ -86,16 +86,6 @@ def cumulate(counts: Any, out: Any) -> None:
 def below(keys: Any, values: Any) -> Any:
     """How many of the sorted keys are smaller than each value."""
     return xp.searchsorted(keys, values, side="left")
-
-
-def total_of(array: Any) -> Any:
-    """The sum of an array, a number."""
-    return array.sum().item()
-
-
-def largest_of(array: Any) -> Any:
-    """The largest entry, a number."""
-    return array.max().item()
 
 
 def synchronize() -> None:

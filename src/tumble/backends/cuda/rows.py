@@ -37,10 +37,11 @@ def contact_product(op: Any, x: Any, out: Any) -> None:
         _add_compliance(op.count, op.compliance, x, out)
 
 
-def rest_gaps(count: int, gaps: Any, found: Any, impulse: Any, rule: Any, partial: Any, out: Any) -> None:
-    """See `backends.cpu.rest.rest_gaps`."""
-    partial[:] = 0.0
-    partial[0] = _rest_gaps(count, gaps, found, impulse, rule, partial, out)[0]
+def rest_gaps(count: int, gaps: Any, found: Any, impulse: Any, rule: Any, partial: Any, out: Any) -> float:
+    """See `backends.cpu.rest.rest_gaps`; returns the largest shift of a gap within the band, which `partial` holds."""
+    shift = float(_rest_gaps(count, gaps, found, impulse, rule, partial, out)[0])
+    partial[:] = shift
+    return shift
 
 
 def frozen(c, diagonal, bias):
