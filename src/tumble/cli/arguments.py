@@ -18,6 +18,7 @@ __all__ = [
     "NUMBER",
     "WHOLE",
     "AsJson",
+    "Backend",
     "Settings",
     "Strict",
     "Threads",
@@ -73,6 +74,7 @@ def option(words: str, *names: str, **more: Any) -> Any:
 NUMBER = {"parser": _number, "metavar": "X"}
 WHOLE = {"parser": _whole, "metavar": "N"}
 Threads = Annotated[int | None, option("Threads to use (default: all that Numba has).", **WHOLE)]
+Backend = Annotated[str, typer.Option("--backend", help="Where steps are computed: cpu, or cuda (extra gpu).")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first step that does not converge (exit code 3).")]
 Settings = Annotated[
     list[str] | None,

@@ -14,6 +14,7 @@ from ..errors import FileError, OptionsError, SceneError, message
 from .arguments import (
     NUMBER,
     WHOLE,
+    Backend,
     Settings,
     Strict,
     Threads,
@@ -59,6 +60,10 @@ def run(
     unique_forces: Annotated[
         bool, typer.Option("--unique-forces", help="Of all forces that carry the motion take the smallest.")
     ] = False,
+    backend: Backend = "cpu",
+    precision: Annotated[
+        str | None, option("Of the solver's iterations: double, single, or auto; whatever is reported is double.")
+    ] = None,
     strict: Strict = False,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,
@@ -108,7 +113,9 @@ def run(
             )
     assert until is not None
     options = StepOptions(**step)
-    wanted = loaded.solver | only_given(name=solver, tolerance=tolerance, max_iterations=max_iterations)
+    wanted = loaded.solver | only_given(
+        name=solver, tolerance=tolerance, max_iterations=max_iterations, precision=precision
+    )
     chosen = solver_of_steps(wanted)
     every = next((n for n in (save_every, loaded.save_every, proposed.get("every")) if n is not None), None)
     if resume:
@@ -121,7 +128,7 @@ def run(
     save |= only_given(every=every, frames_per_checkpoint=proposed.get("frames_per_checkpoint"))
     kept = Save(path=path, **save)
     with interrupts.saying(lambda: _where(path)):
-        sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads)
+        sim = Simulation(loaded.model, options=options, solver=chosen, threads=threads, backend=backend)
         with live(sim, view, host, port) as watch:
             result = sim.run(
                 until=until,

@@ -305,7 +305,8 @@ class Run:
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
         )
-        self._blocks, self._body_blocks = -(-p.x.shape[1] // THREADS), -(-len(p.inverse) // TEAMS)
+        room = cone.count if provider.SIMULATED else p.x.shape[1]  # of a recorded launch, for all numbers of contacts
+        self._blocks, self._body_blocks = -(-room // THREADS), -(-len(p.inverse) // TEAMS)
         p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS)]))
         p.scalars[:] = provider.send(scalars)
         _lighten(len(p.inverse), op.inverse_mass, op.inverse_inertia, p.inverse)
