@@ -1,6 +1,6 @@
 """What the backend "cuda" gives on this machine: agreement with the processor, then times. Prints JSON lines.
 
-python benchmarks/gpu.py [SECTION ...]     agree, iteration, step, pour; all of them if none is named
+python benchmarks/gpu.py [SECTION ...]     agree, iteration, kernels, step, pour; all of them if none is named
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def say(**words: object) -> None:
     print(json.dumps(words), flush=True)
 
 
-def box_of_spheres(count: int, *, radius: float = 0.05, fill: float = 0.105, friction: float = 0.3) -> tb.Model:
-    """A loose lattice of spheres in an open box, higher than wide."""
-    side = max(2, round((count / 1.5) ** (1.0 / 3.0)))
+def box_of_spheres(count: int, *, layers: int = 0, radius: float = 0.05, fill: float = 0.105) -> tb.Model:
+    """A loose lattice of spheres in an open box; layers: 0 for one that is higher than wide."""
+    side = max(2, round((count / (layers or (1.5 * count) ** (1.0 / 3.0) * 1.5 ** (1.0 / 3.0))) ** 0.5))
     layers = -(-count // side**2)
     width = side * fill + 0.01
     scene = tb.SceneBuilder()
-    stuff = scene.add_material(tb.Material(friction=friction))
+    stuff = scene.add_material(tb.Material(friction=0.3))
     scene.add_static(tb.open_box(inner=(width, width, 2.0 * layers * fill)), material=stuff)
     points = tb.grid_points((side, side, layers), fill, origin=(0, 0, radius + 0.01), jitter=0.03 * radius)
     scene.add_spheres(radius, density=2500.0, material=stuff, position=points[:count])
@@ -65,8 +65,13 @@ def agree() -> None:
             say(section="agree", check="same bits in a second run", same=twin.state.sha256() == sims[1].state.sha256())
             found = sims[1].last
             again = tb.solvers.measure(found.problem, found.solution.impulse, law)
-            say(section="agree", check="residuals measured by the processor", device=found.solution.residuals.natural_map,
-                processor=again.natural_map, certificates=[found.solution.residuals.certificate_energy, again.certificate_energy])  # fmt: skip
+            say(
+                section="agree",
+                check="residuals measured by the processor",
+                device=found.solution.residuals.natural_map,
+                processor=again.natural_map,
+                certificates=[found.solution.residuals.certificate_energy, again.certificate_energy],
+            )
 
 
 def timed_stages() -> None:
@@ -103,9 +108,18 @@ def step(sizes: tuple[int, ...] = (1000, 100_000, 1_000_000), iterations: int = 
                 seconds.append(time.perf_counter() - start)
                 stages.append(report.seconds)
             best = int(np.argmin(seconds))
-            say(section="step", bodies=count, precision=precision, build_s=built, first_step_s=first,
-                contacts=report.contacts, ms=1e3 * seconds[best], iterations=report.iterations,
-                natural_map=report.natural_map, stages_ms={k: round(1e3 * v, 3) for k, v in stages[best].items()})  # fmt: skip
+            say(
+                section="step",
+                bodies=count,
+                precision=precision,
+                build_s=built,
+                first_step_s=first,
+                contacts=report.contacts,
+                ms=1e3 * seconds[best],
+                iterations=report.iterations,
+                natural_map=report.natural_map,
+                stages_ms={k: round(1e3 * v, 3) for k, v in stages[best].items()},
+            )
 
 
 def iteration(sizes: tuple[int, ...] = (1000, 100_000, 1_000_000)) -> None:
@@ -130,40 +144,123 @@ def iteration(sizes: tuple[int, ...] = (1000, 100_000, 1_000_000)) -> None:
                     best = min(best, time.perf_counter() - start)
                 found[many] = best
             each = (found[1200] - found[200]) / 1000
-            say(section="iteration", bodies=count, contacts=problem.count, precision=precision, us=1e6 * each,
-                ns_a_contact=1e9 * each / problem.count, solve_of_200_ms=1e3 * found[200])  # fmt: skip
+            say(
+                section="iteration",
+                bodies=count,
+                contacts=problem.count,
+                precision=precision,
+                us=1e6 * each,
+                ns_a_contact=1e9 * each / problem.count,
+                solve_of_200_ms=1e3 * found[200],
+            )
 
 
-def pour(count: int = 1_000_000, tolerance: float = 1e-4, seconds: float = 240.0) -> None:
-    """Spheres fall into a box until they rest; then steps to a natural map."""
+def kernels(count: int = 1_000_000) -> None:
+    """Time and registers of the three kernels of an iteration."""
+    from tumble.backends.cuda import apgd, provider
+
+    cupy = provider.xp
+    sim = tb.Simulation(
+        box_of_spheres(count), options=tb.StepOptions(dt=5e-3), solver=tb.SolverAPGD(max_iterations=20), backend="cuda"
+    )
+    for _ in range(60):
+        sim.step()
+    for precision in ("double", "single"):
+        tb.SolverAPGD(max_iterations=10, tolerance=1e-30, precision=precision).solve(sim._last.problem)
+    attributes = {"registers": 4, "local_bytes": 3}
+    for key, made in list(apgd._contacts._made.items()):
+        say(
+            section="kernels",
+            types=str([k for k in key if isinstance(k, tuple)][3]),
+            **{n: cupy.cuda.driver.funcGetAttribute(a, made._function.ptr) for n, a in attributes.items()},
+        )
+    found = {}
+    for dtype in (np.float64, np.float32):
+        run = last_run(sim._last.problem, dtype)
+        for name, launch in (
+            ("contacts", lambda run=run: apgd._contacts.launch(run._blocks, run.p)),
+            ("scalars", lambda run=run: apgd._scalars.launch(1, run.p)),
+            ("bodies", lambda run=run: apgd._bodies.launch(run._body_blocks, run.p)),
+        ):
+            begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+            launch()
+            begin.record()
+            for _ in range(50):
+                launch()
+            end.record()
+            end.synchronize()
+            found[name] = 1e3 * cupy.cuda.get_elapsed_time(begin, end) / 50
+        say(section="kernels", contacts=run.count, dtype=np.dtype(dtype).name, us=found)
+
+
+def last_run(problem: object, dtype: type) -> object:
+    """The loop of APGD over a problem of the device."""
+    from tumble.backends.cuda import apgd
+    from tumble.enums import Scaling
+    from tumble.kernels.nesterov import first_scalars
+    from tumble.solve.base import ScaledProblem
+
+    scaled = ScaledProblem(problem, Scaling.NORMAL_TANGENTIAL, True, None, np.zeros(1))
+    groups = tb.SolverAPGD()._groups(scaled)
+    return apgd.Run(*groups, first_scalars(0.9999, 0.97, 300.0), dtype)
+
+
+def pour(count: int = 1_000_000, tolerance: float = 1e-4, seconds: float = 330.0) -> None:
+    """Spheres fall into a box, with few iterations a step, until they rest; then 100 steps to a natural map."""
     start = time.perf_counter()
-    model = box_of_spheres(count)
-    solver = tb.SolverAPGD(tolerance=tolerance, stop="natural_map", precision=os.environ.get("PRECISION", "single"))
+    model = box_of_spheres(count, layers=40)
+    precision = os.environ.get("PRECISION", "single")
+    solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", precision=precision, max_iterations=60)
     sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
-    mass, gravity, radius = float(model.body_mass.max()), 9.81, 0.05
-    calm, times = 1e-4 * mass * gravity * radius * count, []
+    calm, times = 1e-4 * float(model.body_mass.max()) * 9.81 * 0.05 * count, []
     while time.perf_counter() - start < seconds:
         before = time.perf_counter()
         report = sim.step()
         times.append(time.perf_counter() - before)
         if report.step % 50 == 0:
-            say(section="pour", step=report.step, contacts=report.contacts, kinetic=report.kinetic_energy, calm=calm,
-                iterations=report.iterations, natural_map=report.natural_map, overlap=report.largest_overlap / radius,
-                mean_s=float(np.mean(times[-50:])))  # fmt: skip
+            say(
+                section="pour",
+                step=report.step,
+                contacts=report.contacts,
+                kinetic=report.kinetic_energy,
+                calm=calm,
+                natural_map=report.natural_map,
+                overlap=report.largest_overlap / 0.05,
+                mean_s=float(np.mean(times[-50:])),
+            )
         if report.kinetic_energy < calm and report.step > 100:
-            say(section="pour", at_rest_after=report.step, spent_s=time.perf_counter() - start)
-            times = []
-            for _ in range(100):
+            break
+    say(section="pour", steps=report.step, kinetic=report.kinetic_energy, calm=calm, s=time.perf_counter() - start)
+    for each in (precision, "double"):
+        sim.solver = tb.SolverAPGD(tolerance=tolerance, stop="natural_map", precision=each)
+        for name, steps in (("cold", 1), ("warm", 100)):
+            reports, times = [], []
+            for _ in range(steps):
                 before = time.perf_counter()
-                report = sim.step()
+                reports.append(sim.step())
                 times.append(time.perf_counter() - before)
-            say(section="pour", contacts=report.contacts, mean_s=float(np.mean(times)), iterations=report.iterations,
-                natural_map=report.natural_map)  # fmt: skip
-            return
+                if sum(times) > 60.0:
+                    break
+            say(
+                section="pour",
+                precision=each,
+                what=name,
+                steps=len(times),
+                contacts=reports[-1].contacts,
+                mean_s=float(np.mean(times)),
+                iterations=float(np.mean([r.iterations for r in reports])),
+                natural_map=max(r.natural_map for r in reports),
+                missed=sum(not r.converged for r in reports),
+                kinetic=reports[-1].kinetic_energy,
+                overlap=reports[-1].largest_overlap / 0.05,
+            )
+    device = backends.choose("cuda")
+    free, total = device.free_memory()
+    say(section="pour", gb_used=(total - free) / 1e9, kb_a_sphere=(total - free) / count / 1e3)
 
 
 if __name__ == "__main__":
-    sections = {"agree": agree, "iteration": iteration, "step": step, "pour": pour}
+    sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step, "pour": pour}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)

@@ -35,6 +35,8 @@ THREADS = 4 if provider.SIMULATED else 256
 TEAM = 2 if provider.SIMULATED else 8
 """Threads that sum the entries of a body."""
 TEAMS = THREADS // TEAM
+RESIDENT = 3
+"""Blocks of contacts on a multiprocessor."""
 SHARED, SHARED_SUMS = 3 * THREADS, 5 * THREADS
 xp = provider.xp
 
@@ -291,7 +293,8 @@ def descend(c, bias, friction, nx, t, coulomb, x):
     x[0, c], x[1, c], x[2, c] = project(x[0, c] - t * g0, x[1, c] - t * g1, x[2, c] - t * g2, friction[c])
 
 
-_contacts, _scalars, _bodies = Kernel(contacts, THREADS), Kernel(scalars, THREADS), Kernel(bodies, THREADS)
+_contacts, _scalars = Kernel(contacts, THREADS, RESIDENT), Kernel(scalars, THREADS)
+_bodies = Kernel(bodies, THREADS)
 _look, _looked = Kernel(look, THREADS), Kernel(looked, THREADS)
 _begin, _lighten, _descend = pass_over(begin), pass_over(lighten), pass_over(descend)
 

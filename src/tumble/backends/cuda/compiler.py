@@ -41,21 +41,26 @@ def type_of(argument: Any) -> Any:
     return types.Array(from_dtype(argument.dtype), argument.ndim, layout)
 
 
-def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int]) -> tuple[str, str]:
-    """Text of a kernel for types, and its name in it. Products and sums are not contracted."""
+def compile_ptx(
+    function: Callable, signature: tuple, capability: tuple[int, int], bounds: Any = None
+) -> tuple[str, str]:
+    """Text of a kernel for types, and its name in it. Products and sums are not contracted. bounds: threads of a block,
+    and blocks that are to fit on a multiprocessor."""
     from numba.cuda.compiler import _compile_pyfunc_with_fixup
 
-    library, _ = _compile_pyfunc_with_fixup(function, signature, device=False, abi="numba", cc=capability)
+    library, _ = _compile_pyfunc_with_fixup(
+        function, signature, device=False, abi="numba", cc=capability, launch_bounds=bounds
+    )
     library._nvvm_options["fma"] = 0
     (text,) = library.get_asm_strs(cc=capability)
     (name,) = re.findall(r"\.entry\s+(\w+)", text)
     return text, name
 
 
-def load(function: Callable, arguments: tuple) -> Any:
+def load(function: Callable, arguments: tuple, bounds: Any) -> Any:
     """The kernel for the types of these arguments, from the cache or compiled."""
     capability, signature = provider.capability(), tuple(map(type_of, arguments))
-    described = f"{function.__module__} {function.__name__} {signature} {capability} {_VERSIONS}"
+    described = f"{function.__module__} {function.__name__} {signature} {bounds} {capability} {_VERSIONS}"
     path = cache_root() / "cuda" / fingerprint(function.__code__.co_filename)
     path /= hashlib.sha256(described.encode()).hexdigest()[:32] + ".cubin"
     module = provider.xp.cuda.function.Module()
@@ -65,7 +70,7 @@ def load(function: Callable, arguments: tuple) -> Any:
         return module.get_function(name.decode())
     compile_log.tell()
     start = time.perf_counter()
-    text, name = compile_ptx(function, signature, capability)
+    text, name = compile_ptx(function, signature, capability, bounds)
     linker = provider.xp.cuda.function.LinkState()
     linker.add_ptr_data(text.encode(), name)
     code = bytes(linker.complete())

@@ -33,8 +33,9 @@ THREADS = 4 if SIMULATED else 128
 class Kernel:
     """A function of the device, made for the types that it is called with."""
 
-    def __init__(self, function: Callable, threads: int = THREADS) -> None:
-        self.function, self.threads = function, threads
+    def __init__(self, function: Callable, threads: int = THREADS, resident: int = 0) -> None:
+        """resident: blocks that are to fit on a multiprocessor together, by which registers are shared out; 0: any."""
+        self.function, self.threads, self.resident = function, threads, resident
         self._made: dict[tuple, Any] = {}
         if SIMULATED:
             self._simulated = _simulated(function)
@@ -60,7 +61,7 @@ class Kernel:
         what = tuple(key)
         made = self._made.get(what)
         if made is None:
-            made = self._made[what] = _Compiled(self.function, arguments, values)
+            made = self._made[what] = _Compiled(self, arguments, values)
         return made, values
 
 
@@ -95,10 +96,11 @@ def _flatten(argument: Any, key: list[Any], values: list[Any]) -> None:
 class _Compiled:
     """A kernel for given types, and the buffer that its arguments are put into."""
 
-    def __init__(self, function: Callable, arguments: tuple, values: list[Any]) -> None:
+    def __init__(self, kernel: Kernel, arguments: tuple, values: list[Any]) -> None:
         from .compiler import load  # Numba's CUDA target, which is not wanted in the simulator
 
-        self._function = load(function, arguments)
+        bounds = (kernel.threads, kernel.resident) if kernel.resident else kernel.threads
+        self._function = load(kernel.function, arguments, bounds)
         self._pack = struct.Struct("".join("d" if isinstance(v, float) else "q" for v in values))
         self._buffer = ctypes.create_string_buffer(max(8, self._pack.size))
         first = ctypes.addressof(self._buffer)
