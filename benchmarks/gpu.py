@@ -157,7 +157,10 @@ def iteration(sizes: tuple[int, ...] = (1000, 100_000, 1_000_000)) -> None:
 
 def kernels(count: int = 1_000_000) -> None:
     """Time and registers of the three kernels of an iteration."""
-    from tumble.backends.cuda import apgd, provider
+    import tumble.backends.cuda.apgd  # noqa: F401
+    from tumble.backends.cuda import provider
+
+    apgd = sys.modules["tumble.backends.cuda.apgd"]
 
     cupy = provider.xp
     sim = tb.Simulation(
@@ -168,17 +171,17 @@ def kernels(count: int = 1_000_000) -> None:
     for precision in ("double", "single"):
         tb.SolverAPGD(max_iterations=10, tolerance=1e-30, precision=precision).solve(sim._last.problem)
     attributes = {"registers": 4, "local_bytes": 3}
-    for key, made in list(apgd._contacts._made.items()):
+    for made in (m for kernel in apgd._contacts.values() for m in kernel._made.values()):
         say(
             section="kernels",
-            types=str([k for k in key if isinstance(k, tuple)][3]),
+            kernel="contacts",
             **{n: cupy.cuda.driver.funcGetAttribute(a, made._function.ptr) for n, a in attributes.items()},
         )
     found = {}
     for dtype in (np.float64, np.float32):
         run = last_run(sim._last.problem, dtype)
         for name, launch in (
-            ("contacts", lambda run=run: apgd._contacts.launch(run._blocks, run.p)),
+            ("contacts", lambda run=run: run._contacts.launch(run._blocks, run.p)),
             ("scalars", lambda run=run: apgd._scalars.launch(1, run.p)),
             ("bodies", lambda run=run: apgd._bodies.launch(run._body_blocks, run.p)),
         ):
@@ -195,14 +198,14 @@ def kernels(count: int = 1_000_000) -> None:
 
 def last_run(problem: object, dtype: type) -> object:
     """The loop of APGD over a problem of the device."""
-    from tumble.backends.cuda import apgd
+    from tumble.backends.cuda.apgd import Run
     from tumble.enums import Scaling
     from tumble.kernels.nesterov import first_scalars
     from tumble.solve.base import ScaledProblem
 
     scaled = ScaledProblem(problem, Scaling.NORMAL_TANGENTIAL, True, None, np.zeros(1))
     groups = tb.SolverAPGD()._groups(scaled)
-    return apgd.Run(*groups, first_scalars(0.9999, 0.97, 300.0), dtype)
+    return Run(*groups, first_scalars(0.9999, 0.97, 300.0), dtype)
 
 
 def pour(count: int = 1_000_000, tolerance: float = 1e-4, seconds: float = 330.0) -> None:

@@ -4,7 +4,7 @@
 | --- | --- |
 | contacts | `nesterov_pass` of every contact from the velocities of its bodies, its world impulse, sums of a block |
 | scalars | one block: adds the sums and runs `kernels.nesterov.next_scalars` |
-| bodies | eight threads a body sum its entries in a fixed order and write its velocity |
+| bodies | two threads a body sum its entries in a fixed order and write its velocity |
 
 Step length and momentum stay on the device; the host looks every `check_every` iterations. Arrays of the loop are of
 either precision; what is computed from them is double, and whatever is reported is measured in double.
@@ -32,11 +32,11 @@ from .rows import contact_product
 
 THREADS = 4 if provider.SIMULATED else 256
 """Threads of a block in the loop; a power of two, since sums halve."""
-TEAM = 2 if provider.SIMULATED else 8
-"""Threads that sum the entries of a body."""
+TEAM = 2
+"""Threads that sum the entries of a body. On an H200 eight take 2.4 times as long (a pile of a million spheres)."""
 TEAMS = THREADS // TEAM
 RESIDENT = 3
-"""Blocks of contacts on a multiprocessor."""
+"""Blocks of contacts on a multiprocessor in single precision; in double the registers that this leaves do not suffice."""
 SHARED, SHARED_SUMS = 3 * THREADS, 5 * THREADS
 xp = provider.xp
 
@@ -293,8 +293,8 @@ def descend(c, bias, friction, nx, t, coulomb, x):
     x[0, c], x[1, c], x[2, c] = project(x[0, c] - t * g0, x[1, c] - t * g1, x[2, c] - t * g2, friction[c])
 
 
-_contacts, _scalars = Kernel(contacts, THREADS, RESIDENT), Kernel(scalars, THREADS)
-_bodies = Kernel(bodies, THREADS)
+_contacts = {"d": Kernel(contacts, THREADS), "f": Kernel(contacts, THREADS, RESIDENT)}
+_scalars, _bodies = Kernel(scalars, THREADS), Kernel(bodies, THREADS)
 _look, _looked = Kernel(look, THREADS), Kernel(looked, THREADS)
 _begin, _lighten, _descend = pass_over(begin), pass_over(lighten), pass_over(descend)
 
@@ -314,7 +314,8 @@ class Run:
         p.scalars[:] = provider.send(scalars)
         _lighten(len(p.inverse), op.inverse_mass, op.inverse_inertia, p.inverse)
         _begin(cone.count, p, op.slot_a, op.slot_b, op.arms, int(op.entry_start[-1]))
-        for kernel in (_contacts, _scalars, _bodies):  # nothing can be compiled while launches are recorded
+        self._contacts = _contacts[p.x.dtype.char]
+        for kernel in (self._contacts, _scalars, _bodies):  # nothing can be compiled while launches are recorded
             kernel.prepare(p)
         _look.prepare(p, self.gauge)
         _looked.prepare(p, self.gauge)
@@ -329,7 +330,7 @@ class Run:
 
     def _iterations(self, count: int) -> None:
         for _ in range(count):
-            _contacts.launch(self._blocks, self.p)
+            self._contacts.launch(self._blocks, self.p)
             _scalars.launch(1, self.p)
             _bodies.launch(self._body_blocks, self.p)
 
