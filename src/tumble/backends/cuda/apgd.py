@@ -36,7 +36,7 @@ TEAM = 2
 """Threads that sum the entries of a body. On an H200 eight take 2.4 times as long (a pile of a million spheres)."""
 TEAMS = THREADS // TEAM
 RESIDENT = 3
-"""Blocks of contacts on a multiprocessor in single precision; in double the registers that this leaves do not suffice."""
+"""Blocks of contacts on a multiprocessor in single precision; in double they would leave too few registers."""
 SHARED, SHARED_SUMS = 3 * THREADS, 5 * THREADS
 xp = provider.xp
 
