@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Protocol
 
@@ -22,7 +23,7 @@ from ..kernels import contact_rows as formulas
 from ..scene.model import GENTLE, ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joints import Joints
-from .operators import ArticulatedOperator, ContactOperator, DelassusOperator, RollingOperator
+from .operators import ArticulatedOperator, ContactOperator, RollingOperator, StepOperator
 
 __all__ = ["ContactTable", "Rows", "taken_back"]
 
@@ -70,16 +71,21 @@ class ContactTable(Protocol):
 class Column(Protocol):
     """What a contact law remembers of every contact; three rows are a vector."""
 
-    name: str
-    rows: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
 
 
 class Laws(Protocol):
     """What assembling needs of the contact laws (`sim.laws.ContactLaws`)."""
 
-    columns: tuple[Column, ...]
     is_soft: bool
     firm: np.ndarray
+
+    @property
+    def columns(self) -> Sequence[Column]: ...
 
     def soften(self, contacts: ContactTable, h: float, compliance: np.ndarray) -> None:
         """Compliance E of the contacts (2, cap)."""
@@ -199,7 +205,7 @@ class Rows:
             self._motion, self.overlap = b.survey_contacts(c.count, self.before, c.gap)
         if self._rolls:
             problem = self._rolling(contacts, arrays, free, h)
-            problem.operator.relative(before, self.before)
+            problem.step_operator.relative(before, self.before)
             return problem
         if self._joints is not None:
             return self._articulated(contacts, arrays, h)
@@ -219,7 +225,7 @@ class Rows:
         h = 0: the true gaps, as without gravity.
         """
         c, n, band = contacts, contacts.count, BAND * self._fall * h * h
-        if n == 0 or band == 0.0:
+        if n == 0 or band == 0.0 or recovers is None:
             self._gap[:n] = c.gap[:n]
             return 0.0
         # Interior points leave every contact a force: so little of a weight, or of the largest, is noise and no rest.
@@ -229,7 +235,7 @@ class Rows:
         self._backend.rest_gaps(n, gaps, self._found, memory.impulse, rule, self._shift_partial, self._gap)
         return float(self._shift_partial[: blocks(n)].max())
 
-    def _problem(self, group: BlockGroup, operator: DelassusOperator, h: float) -> ConeProblem:
+    def _problem(self, group: BlockGroup, operator: StepOperator, h: float) -> ConeProblem:
         speed = self._fall * h + SMALL_MOTION * self._smallest / h
         return ConeProblem(group, self._bias, operator, h, self._scratch, speed, self._motion, self._gap_shift)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from ..enums import BlockKind
 from ..errors import ProblemError, message
 from ..kernels.cones import is_interval
 from ..kernels.jit import interpreted
-from .operators import DelassusOperator, MatrixOperator
+from .operators import DelassusOperator, MatrixOperator, StepOperator
 
 __all__ = ["BlockGroup", "ConeProblem"]
 
@@ -113,6 +113,12 @@ class ConeProblem:
         """Where the operator's arrays live."""
         return self.operator.backend
 
+    @property
+    def step_operator(self) -> StepOperator:
+        """The operator of a step's problem, which knows bodies and contacts: a matrix does not."""
+        assert not isinstance(self.operator, MatrixOperator)
+        return cast(StepOperator, self.operator)
+
     @classmethod
     def from_matrix(
         cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: str | ModuleType = "cpu"
@@ -145,19 +151,20 @@ class ConeProblem:
         group = BlockGroup(BlockKind.CONE, dim, operator.count, mu)
         return cls(group, component_first(r, dim), operator)
 
-    def scratch_of(self, group: type[Group], *which: Any, dtype: type = np.float64, **shapes: tuple[int, ...]) -> Group:
+    def scratch_of(self, group: type[Group], *which: Any, dtype: type = np.float64, **shapes: Any) -> Group:
         """The arrays of a pass, a NamedTuple that nobody else uses, kept between steps; they hold what it left in them.
 
-        which: tells several of one group apart."""
+        which: tells several of one group apart; shapes: of each array."""
         found = self.scratch.get((group, *which))
         if found is None or found[0] != shapes:
-            made = group(*(np.zeros(shapes[name], dtype) for name in group._fields))
+            made = group(*(np.zeros(shapes[name], dtype) for name in names_of(group)))
             found = self.scratch[group, *which] = shapes, made
         return found[1]
 
     def vectors_of(self, group: type[Group]) -> Group:
         """Such arrays, each of the shape of the bias."""
-        return self.scratch_of(group, **dict.fromkeys(group._fields, self.bias.shape))
+        shapes: dict[str, Any] = dict.fromkeys(names_of(group), self.bias.shape)
+        return self.scratch_of(group, **shapes)
 
     @property
     def guess(self) -> np.ndarray:
@@ -167,6 +174,11 @@ class ConeProblem:
 
 class _Guess(NamedTuple):
     impulse: np.ndarray
+
+
+def names_of(group: type[tuple]) -> tuple[str, ...]:
+    """The names of a NamedTuple."""
+    return group._fields  # type: ignore[attr-defined]
 
 
 def bounded_rows(friction: np.ndarray) -> np.ndarray:

@@ -84,8 +84,8 @@ class Bookkeeper:
         if contacts.count == 0:
             return Books(0.0, 0.0, 0.0, 0.0), self._after
         work.set_velocity(change)
-        problem.operator.relative(work.velocity, self._after)
-        arrays = problem.operator.contacts
+        problem.step_operator.relative(work.velocity, self._after)
+        arrays = problem.step_operator.contacts
         normal, friction, recovery = work.backend.contact_work(
             contacts.count, impulse, self._after, work.rows.before, contacts.gap, arrays.compliance, h
         )

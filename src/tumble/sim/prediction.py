@@ -75,6 +75,7 @@ def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> N
         work.prescribed[body, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
         work.next_pose[body] = (position, orientation)
         if isinstance(motion, Conveyor):
+            assert work.surface is not None
             work.surface[body] = motion.twist(where, state.time, state.position[body], state.orientation[body])
             work.prescribed[body] += work.surface[body]
 

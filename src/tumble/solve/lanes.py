@@ -25,7 +25,8 @@ __all__ = ["lanes_of"]
 def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]:
     """Lanes for a problem, kept between steps; their content is whatever was left there."""
     cap = problem.bias.shape[1]
-    entries, bodies = len(problem.operator.arrays.entry_arm), len(problem.operator.arrays.inverse_mass)
+    arrays = problem.step_operator.contacts
+    entries, bodies = len(arrays.entry_arm), len(arrays.inverse_mass)
     groups, parts = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS)
 
     made = problem.scratch_of(
@@ -42,7 +43,7 @@ def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]
         problem.scratch_of(_Sums, sums=(parts, 5 * LANES)).sums,
     )
     place = problem.scratch_of(_Places, dtype=np.uint32, place=(entries,)).place
-    part, start = max(1, bodies) if few else LANE_BODIES, problem.operator.arrays.entry_start
+    part, start = max(1, bodies) if few else LANE_BODIES, arrays.entry_start
     return contacts, LaneBodies(part, start, made.ends, place, made.arm, made.inverse)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
+from ..problem.operators import RollingOperator
 
 __all__ = ["Residuals", "measure"]
 
@@ -104,6 +105,7 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
     if not problem.known:
         problem.operator.diagonal_blocks(diagonal)
         if rolls:
+            assert isinstance(problem.operator, RollingOperator)
             problem.operator.turn_diagonal(turns)
     if rolls:
         made = problem.scratch_of(_Weights, mode, scale=(4, cap), weight=(2, cap), tangential=(3, cap))
