@@ -73,7 +73,8 @@ def small_enough(result: StepResult) -> bool:
     if result.problem.is_rolling:
         p = result.problem
         return p.count <= AUTOMATIC_BLOCKS and not (np.any(p.bounded) or np.any(p.friction[1, : p.count]))
-    jointed = result.problem.count > result.contacts.count or not _is_plain(result)
+    operator = result.problem.operator
+    jointed = type(operator) is not ContactOperator or operator.is_soft
     return result.problem.count <= (AUTOMATIC_BLOCKS if jointed else AUTOMATIC_CONTACTS)
 
 
