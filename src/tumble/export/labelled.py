@@ -26,7 +26,7 @@ def to_xarray(run: Trajectory) -> Any:
         "body": ("body", source.bodies),
         "name": ("body", np.asarray(source.names, dtype=str)),
     }
-    coordinates |= {name: parts for name, parts in PARTS.values()}
+    coordinates |= dict(PARTS.values())
     present = np.array([source.frame(i).present for i in range(run.frames)], bool).reshape(run.frames, -1)
     found: dict[str, Any] = {}
     for field in run.fields:
@@ -44,6 +44,7 @@ def to_xarray(run: Trajectory) -> Any:
     units, reports = run.units("steps"), dict(run.reports)
     if "step" in reports:
         coordinates["step"] = "step", reports.pop("step").astype(np.int64)
+    if "time" in reports:
         coordinates["step_time"] = "step", reports.pop("time"), {"units": "s"}
-        found |= {name: ("step", values, {"units": units.get(name, "1")}) for name, values in reports.items()}
+    found |= {name: ("step", values, {"units": units.get(name, "1")}) for name, values in reports.items()}
     return xarray.Dataset(found, coordinates, {"run_id": run.run_id, "path": str(run.path)})
