@@ -92,7 +92,7 @@ def test_xarray(run, tmp_path):
     assert np.array_equal(heights[:, 0], [run.read("position", i)[3, 2] for i in range(len(run))])
     assert found.joint_force.sel(joint="hook", axis="x").values.tolist() == [0.5] * len(run)
     assert np.array_equal(found.kinetic_energy, run.reports["kinetic_energy"])
-    assert found.kinetic_energy.attrs["units"] == "J" and found.sizes["step"] == len(run.reports["step"])
+    assert found.kinetic_energy.attrs["units"] == "J" and found.sizes["step"] == len(run.reports["time"])
     with run.__class__(run.path) as again:  # the caller may change what it got
         assert np.array_equal(again.array("position"), run.array("position"))
 
