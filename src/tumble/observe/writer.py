@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, message
-from ..files import Lock, unwritable
+from ..files import Lock, unwritable, with_number
 from ..scene import rotation
 from ..scene.model import Model, State
 from .background import Background
@@ -94,7 +94,7 @@ class TrajectoryWriter:
                 temporary.unlink(missing_ok=True)
             self._lock.release()
             if isinstance(cause, (OSError, RuntimeError)):
-                raise unwritable(self.path, _with_number(cause)) from cause
+                raise unwritable(self.path, with_number(cause)) from cause
             raise
 
     def _start(self, temporary: Path, model: Model, *, least: int, background: bool) -> None:
@@ -328,7 +328,7 @@ class TrajectoryWriter:
             yield
         except (OSError, RuntimeError) as cause:
             self._leave()
-            raise unwritable(self.path, _with_number(cause)) from cause
+            raise unwritable(self.path, with_number(cause)) from cause
 
 
 def _leave(live: LiveFile, lock: Lock, background: Background | None) -> None:
@@ -336,13 +336,6 @@ def _leave(live: LiveFile, lock: Lock, background: Background | None) -> None:
         background.stop()
     live.leave()
     lock.release()
-
-
-def _with_number(cause: BaseException) -> BaseException:
-    """HDF5 tells the system's error number in its text only."""
-    _, found, rest = str(cause).partition("errno = ")
-    number = rest.split(",")[0].strip()
-    return OSError(int(number), os.strerror(int(number))) if found and number.isdigit() else cause
 
 
 def _copies(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
