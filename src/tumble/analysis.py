@@ -7,11 +7,12 @@ Positions and orientations are those of the bodies' frames, velocities those of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import checks
 from .enums import BodyKind
@@ -75,7 +76,7 @@ def angular_momentum(
     velocity: Any,
     angular_velocity: Any,
     *,
-    about: Sequence[float] = (0.0, 0.0, 0.0),
+    about: ArrayLike = (0.0, 0.0, 0.0),
     bodies: Any = None,
 ) -> np.ndarray:
     """Of all dynamic bodies, or of some, about a point [m], (3,) [kg m^2/s]; orbits and spins together."""
@@ -173,7 +174,7 @@ def force_network(contacts: Any, *, threshold: float | None = None) -> ForceNetw
 
 
 def pair_correlation(
-    points: Any, *, reach: float, bins: int = 100, low: Sequence[float], high: Sequence[float], periodic: bool = False
+    points: Any, *, reach: float, bins: int = 100, low: ArrayLike, high: ArrayLike, periodic: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances (bins,) [m] and g(r): how much denser than on average it is at a distance from a point.
 

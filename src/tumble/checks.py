@@ -26,11 +26,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     alike = 0.5 if len(str(name)) < 4 else 0.55
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=alike)
     if close:
-        return f"Did you mean '{close[0]}'?"
+        return f"Did you mean '{_cut(close[0])}'?"
     if not known:
         return "There are none yet."
-    shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    shown = ", ".join(map(_cut, known[:8])) + (", ..." if len(known) > 8 else "")
     return f"Known: {shown}."
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 else name[:57] + "..."
 
 
 def number(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
 from collections.abc import Iterator
@@ -73,6 +74,50 @@ def made_in_memory(path: Path, **options: Any) -> Iterator[Any]:
         file.flush()
         image = file.id.get_file_image()
     path.write_bytes(image)
+
+
+def with_number(cause: BaseException) -> BaseException:
+    """HDF5 tells the system's error number in its text only."""
+    _, found, rest = str(cause).partition("errno = ")
+    number = rest.split(",")[0].strip()
+    return OSError(int(number), os.strerror(int(number))) if found and number.isdigit() else cause
+
+
+class PatientFile(io.FileIO):
+    """A new file that takes everything, also where the disk is full: HDF5 does not survive an error in closing. `check`
+    raises what went wrong."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "w+")
+        self.error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """All of it."""
+        left = memoryview(data).cast("B")
+        try:
+            while left and self.error is None:
+                left = left[super().write(left) or 0 :]
+        except OSError as cause:
+            self.error = cause
+        return memoryview(data).nbytes
+
+    def truncate(self, size: int | None = None) -> int:
+        """As for any file, or not at all."""
+        try:
+            return super().truncate(size)
+        except OSError as cause:
+            self.error = self.error or cause
+            return size or 0
+
+    def check(self) -> None:
+        """Raise the first error that there was."""
+        if self.error is not None:
+            raise self.error
+
+
+def nowhere() -> Any:
+    """A file in memory, for what is written in vain."""
+    return os.fdopen(os.memfd_create("tumble"), "w+b")
 
 
 @contextlib.contextmanager

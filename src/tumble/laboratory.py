@@ -22,7 +22,7 @@ from .problem.fclib import FileProblem, read_problem
 from .problem.profile import PerformanceProfile, performance_profile
 from .problem.rolling import RollingProblem
 from .solve.base import Solution, Solver
-from .solve.registry import SOLVERS, make_solver
+from .solve.registry import SOLVERS, make_solver, options_of
 from .solve.unique_forces import UniqueForces, unique_impulses
 
 __all__ = [
@@ -57,12 +57,12 @@ def make_solvers(names: str, options: Mapping[str, Any]) -> list[Solver]:
     out, used = [], set()
     for name in dict.fromkeys(part.strip() for part in names.split(",")):
         kind = SOLVERS[checks.choice("--solver", name, SOLVERS)]
-        known = {k: v for k, v in options.items() if k in kind.__dataclass_fields__}
+        known = {k: v for k, v in options.items() if k in options_of(kind)}
         used |= set(known)
         out.append(make_solver(name, **known))
     for key in options:
         if key not in used:
-            have = {field for solver in out for field in type(solver).__dataclass_fields__}
+            have = {field for solver in out for field in options_of(type(solver))}
             where = "solver " + ", ".join(f"'{solver.name}'" for solver in out)
             raise OptionsError(message(where, f"unknown option '{key}'", repr(options[key]), checks.nearest(key, have)))
     return out
@@ -81,9 +81,10 @@ def solve_stored(
 ) -> tuple[dict[str, Any], Solution]:
     """Solve a problem that was read, kernels loaded before the clock starts."""
     with _threads(threads):
-        solver.solve(_tiny(stored.problem), law=law)
+        problem: Any = stored.problem  # solvers say what they cannot take
+        solver.solve(_tiny(problem), law=law)
         start = time.perf_counter()
-        solution = solver.solve(stored.problem, law=law)
+        solution = solver.solve(problem, law=law)
         seconds = time.perf_counter() - start
     row = {
         "problem": stored.path.name,
@@ -104,7 +105,8 @@ def solve_stored(
 def find_unique_forces(stored: FileProblem, solution: Solution, row: dict[str, Any]) -> UniqueForces:
     """The unique forces of a solved problem; what is known about them goes into the row."""
     start = time.perf_counter()
-    found = unique_impulses(stored.problem, solution)
+    problem: Any = stored.problem
+    found = unique_impulses(problem, solution)
     values = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in ("impulse", "status")}
     row["unique_forces"] = {"status": str(found.status), "seconds": time.perf_counter() - start, **values}
     return found
@@ -171,7 +173,7 @@ def write_results(folder: Path, rows: Sequence[Mapping[str, Any]], solvers: Sequ
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with paths[0].open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore")
+            writer: csv.DictWriter[str] = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore")
             writer.writeheader()
             writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
         with paths[1].open("w", newline="") as file:
@@ -194,7 +196,7 @@ def _facts(stored: FileProblem) -> dict[str, Any]:
     }
 
 
-def _tiny(problem: ConeProblem | RollingProblem) -> ConeProblem | RollingProblem:
+def _tiny(problem: ConeProblem | RollingProblem) -> Any:
     """One contact of the same kind, to load the kernels."""
     dim = problem.dim
     bias = np.array([-1.0] + [0.1] * (dim - 1))

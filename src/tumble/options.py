@@ -84,8 +84,9 @@ class Save:
     """Steps between two frames; the first and the last state are always recorded."""
     fields: tuple[str, ...] = ("position", "orientation", "velocity", "angular_velocity")
     """Any of position, orientation, velocity, angular_velocity, contacts."""
-    frames_per_checkpoint: int = 10
-    """Frames between two checkpoints (`tumble run --resume` goes on from the last one)."""
+    frames_per_checkpoint: int | None = None
+    """Frames between two checkpoints (`tumble run --resume` goes on from the last one). None: ten, or as many more as
+    pass in two seconds: a kill costs the work of ten frames or of two seconds, whichever is more."""
     checkpoint: str | Path | None = None
     """Where the checkpoint lies; None: beside the trajectory, NAME.checkpoint.h5. On another disk it is written even if
     that of the trajectory is full."""
@@ -105,7 +106,8 @@ class Save:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", checks.file_name("Save.path", self.path, "run.h5", error=OptionsError))
         checks.integer("Save.every", self.every, at_least=1)
-        checks.integer("Save.frames_per_checkpoint", self.frames_per_checkpoint, at_least=1)
+        if self.frames_per_checkpoint is not None:
+            checks.integer("Save.frames_per_checkpoint", self.frames_per_checkpoint, at_least=1)
         if not isinstance(self.fields, (tuple, list)):
             remedy = f"Write ({self.fields!r},)." if isinstance(self.fields, str) else "For example ('position',)."
             raise OptionsError(message("Save.fields", "must be a tuple of names", checks.short(self.fields), remedy))

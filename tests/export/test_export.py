@@ -189,3 +189,24 @@ sys.exit(main(["export", {str(large)!r}, "--to", "vtkhdf", "--shapes", "points",
     assert done.returncode == 130 and "frames until then" in done.stderr
     with h5py.File(tmp_path / "a.vtkhdf") as file:
         assert file["VTKHDF/Steps"].attrs["NSteps"] == 8
+
+
+FULL = """
+import resource, signal, sys
+from tumble.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_a_disk_that_is_full_is_one_line(run, tmp_path, to):
+    """HDF5 ended the process with a segmentation fault, USD with a traceback. Here no file may grow beyond 3 kB."""
+    if to in EXTRAS:
+        pytest.importorskip(EXTRAS[to], reason=f"{EXTRAS[to]} is not installed: {to} is not written")
+    command = [sys.executable, "-c", FULL, "3000", "export", str(run.path), "--to", to, "--out", f"a{FORMATS[to][0]}"]
+    done = subprocess.run(command, text=True, capture_output=True, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("tumble: error: ") and done.stderr.count("\n") == 1 and "writable" in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """CSV, Parquet and data frames hold the run's own numbers, bit for bit in double precision."""
 
 import csv
+import sys
 
 import numpy as np
 import pytest
@@ -76,3 +77,27 @@ def test_data_frames(run, tmp_path):
     assert np.array_equal(read["x [m]"], found.x)
     with pytest.raises(OptionsError, match="Did you mean 'contacts'"):
         run.to_dataframe("contact")
+
+
+def test_xarray(run, tmp_path):
+    pytest.importorskip("xarray", reason="xarray is not installed: its datasets are not looked at")
+    found = run.to_xarray()
+    assert found.time.values.tolist() == run.times.tolist() and found.time.attrs["units"] == "s"
+    for i in range(len(run)):
+        there = run.present(i)
+        assert np.array_equal(found.orientation.isel(time=i)[there], run.read("orientation", i)[there])
+        assert np.isnan(found.velocity.isel(time=i)[~there]).all()
+    assert not found.present.all() and found.velocity.attrs["units"] == "m/s"
+    heights = found.position.sel(axis="z").where(found.name == "sphere0", drop=True)
+    assert np.array_equal(heights[:, 0], [run.read("position", i)[3, 2] for i in range(len(run))])
+    assert found.joint_force.sel(joint="hook", axis="x").values.tolist() == [0.5] * len(run)
+    assert np.array_equal(found.kinetic_energy, run.reports["kinetic_energy"])
+    assert found.kinetic_energy.attrs["units"] == "J" and found.sizes["step"] == len(run.reports["time"])
+    with run.__class__(run.path) as again:  # the caller may change what it got
+        assert np.array_equal(again.array("position"), run.array("position"))
+
+
+def test_xarray_that_is_missing_is_named(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(OptionsError, match=r"needs the package xarray .*pip install 'tumble\[xarray\]'"):
+        run.to_xarray()

@@ -640,3 +640,12 @@ def test_a_body_that_outruns_its_size_warns_once():
     text = str(caught[0].message)
     assert len(caught) == 1 and FORM.fullmatch(text)
     assert "'bullet'" in text and "100 m/s" in text and "5 diameters" in text and "shorten dt" in text
+
+
+def test_names_without_end_are_cut_in_messages():
+    """A body of a million letters filled the terminal."""
+    scene = tb.SceneBuilder()
+    scene.add_body(tb.Sphere(0.1), mass=1.0, name="x" * 10**6)
+    with pytest.raises(tb.errors.TumbleError) as found:
+        scene.build().bodies("y")
+    assert len(str(found.value)) < 200 and "xxx..." in str(found.value)

@@ -834,3 +834,46 @@ def test_info_tells_run_id_and_history(folder, capsys):
     assert main(["info", "scene.h5", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert len(facts["run_id"]) == 32 and facts["history"][0]["event"] == "begun"
+
+
+@pytest.mark.parametrize("every", [1, 7, 64, 150])
+def test_reports_fill_chunks_of_the_file_in_any_portions(folder, every):
+    """They are written chunk by chunk, as bytes; a run that goes on begins in the middle of one."""
+    plain = balls().run(until=0.8, progress=False).reports  # without a file
+    sim, save = balls(), tb.Save(path="run.h5", every=every)
+    for until in (0.1, 0.3, 0.8):
+        sim.run(until=until, save=save, progress=False)
+    again = balls()
+    again.run(until=0.3, save=replace(save, path="cut.h5"), progress=False)
+    resumed = balls()
+    resumed.run(until=0.8, save=replace(save, path="cut.h5"), resume=True, progress=False)
+    for name in ("run.h5", "cut.h5"):
+        with tb.Trajectory(name) as found, h5py.File(name) as file:
+            assert len(file["steps"]) == 400
+            for column in plain:
+                if not column.startswith("seconds"):
+                    assert np.array_equal(found.reports[column], plain[column]), column
+
+
+def test_a_checkpoint_comes_after_ten_frames_and_two_seconds(folder, monkeypatch):
+    """Not more often, where `Save` does not say: it costs as much as several frames."""
+    now = [100.0]
+    monkeypatch.setattr("tumble.sim.recording.time.monotonic", lambda: now[0])
+    seen = []
+
+    def watch(sim):
+        now[0] += 0.06  # s a step, in which it saves a frame
+        seen.append(read_checkpoint("run.checkpoint.h5").state.step)
+        return False
+
+    balls().run(until=0.2, save=tb.Save(path="run.h5", every=1), progress=False, stop=watch)
+    assert sorted(set(seen)) == [0, 34, 68] and seen[34] == 34
+    slow = replace(tb.Save(path="slow.h5", every=1), checkpoint="run.checkpoint.h5", overwrite=True)
+    seen.clear()
+    monkeypatch.setattr("tumble.sim.recording.SECONDS", 0.1)
+    balls().run(until=0.2, save=slow, progress=False, stop=watch)
+    assert sorted(set(seen)) == [0, *range(10, 91, 10)]
+    seen.clear()
+    own = tb.Save(path="own.h5", checkpoint="run.checkpoint.h5", every=1, frames_per_checkpoint=3, overwrite=True)
+    balls().run(until=0.02, save=own, progress=False, stop=watch)
+    assert sorted(set(seen)) == [0, 3, 6, 9]

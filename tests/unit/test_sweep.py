@@ -173,11 +173,14 @@ def _until(done, process=None):
         time.sleep(0.05)
 
 
-def test_a_dask_cluster_does_the_same(scene, tmp_path):
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_dask_cluster_does_the_same(scene, tmp_path, processes):
+    """A cluster within this process (inproc://), and workers of their own, reached by tcp://."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: no cluster is tried")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=2, processes=processes, dashboard_address=None
     ) as cluster:
+        assert cluster.scheduler_address.startswith("tcp" if processes else "inproc")
         done = sweep(
             scene, {"mu": [0.1, 0.2], "angle": [10, 80]}, out=tmp_path / "o", scheduler=cluster.scheduler_address
         )

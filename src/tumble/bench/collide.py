@@ -32,11 +32,12 @@ def collide(setting: Setting) -> Iterator[Row]:
     stage = dict.fromkeys(("place", "broad", "narrow"), np.inf)
     product, before = np.inf, jit.set_threads(sim.threads)
     for _ in range(8):
-        report = sim.step()
+        report, result = sim.step(), sim.last
+        assert result is not None
         for s in stage:
             stage[s] = min(stage[s], report.seconds[s])
         jit.set_threads(sim.threads)
-        problem = sim.last.problem
+        problem = result.problem
         nothing, out = np.zeros_like(problem.bias), np.zeros_like(problem.bias)
         product = min(product, seconds_of(lambda: problem.operator.product(nothing, out), 10))  # noqa: B023
     jit.set_threads(before)

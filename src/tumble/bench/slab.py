@@ -27,6 +27,7 @@ def slab_problem() -> tuple[str, ConeProblem]:
     if (folder / "slab_state.npz").is_file():
         return "stored slab state", stored_slab(np.load(folder / "slab_state.npz"))
     sim = settled(4000, None)
+    assert sim.last is not None
     problem = sim.last.problem
     return f"4000 settled spheres ({DATA_VARIABLE} not found)", problem
 

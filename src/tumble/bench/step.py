@@ -42,7 +42,8 @@ def scaling(setting: Setting) -> Iterator[Row]:
         yield row("scaling", case, "us_per_sphere", 1e6 * found[-1][1] / count)
     large = np.log([entry for entry in found if entry[0] >= (16000 if not setting.quick else 250)])
     if len(large) > 1:
-        yield row("scaling", f"{sizes[-len(large)]} to {sizes[-1]} spheres", "exponent", np.polyfit(*large.T, 1)[0])
+        exponent = np.polyfit(large[:, 0], large[:, 1], 1)[0]
+        yield row("scaling", f"{sizes[-len(large)]} to {sizes[-1]} spheres", "exponent", exponent)
 
 
 def memory(setting: Setting) -> Iterator[Row]:
@@ -53,7 +54,7 @@ def memory(setting: Setting) -> Iterator[Row]:
         return
     for count in (500, 1000) if setting.quick else (4000, 16000, 64000):
         sim = settled(count, setting.threads)
-        rows.append((count, sim.step().contacts, _resident() - base))
+        rows.append((count, sim.step().contacts, (_resident() or 0) - base))
         yield row("memory", f"{count} spheres, {rows[-1][1]} contacts", "MB", 1e-6 * rows[-1][2])
         del sim
     first, last = rows[0], rows[-1]

@@ -51,6 +51,7 @@ def cores(setting: Setting) -> Iterator[Row]:
                 stages[stage] = min(seconds, stages.get(stage, seconds))
         stages["step"] = sum(stages.values())
         alone = alone or stages
+        assert sim.last is not None
         case = f"{sim.model.body_count - 1} spheres, {sim.last.contacts.count} contacts, {count} threads"
         for stage, seconds in stages.items():
             yield row("cores", case, f"{stage}_ms", 1e3 * seconds)

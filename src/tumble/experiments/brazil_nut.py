@@ -188,8 +188,9 @@ def measure(s: Settings, runs: dict[str, list[Shaking]]) -> dict[str, float]:
     """
     rises = [run.rise for run in runs["nut"]]
     metrics = {f"rise_shakes_seed{k}": rise for k, rise in enumerate(rises) if rise is not None}
-    if None not in rises:
-        metrics |= {"rise_shakes": max(rises), "rise_shakes_mean": float(np.mean(rises))}
+    risen = [rise for rise in rises if rise is not None]
+    if len(risen) == len(rises):
+        metrics |= {"rise_shakes": max(risen), "rise_shakes_mean": float(np.mean(risen))}
     for name in sorted(runs.keys() - {"nut"}):
         metrics[f"largest_lead_{name}"] = max(run.lead[run.time > s.rest].max() for run in runs[name])
     every = [run for group in runs.values() for run in group]

@@ -82,7 +82,8 @@ class Settings(BaseSettings):
     @property
     def grain(self) -> tb.Ellipsoid:
         """Shape of a grain."""
-        return tb.Ellipsoid(tuple(self.grain_scale * a for a in AXES))
+        x, y, z = (self.grain_scale * a for a in AXES)
+        return tb.Ellipsoid((x, y, z))
 
 
 class Pile(NamedTuple):

@@ -75,6 +75,7 @@ def count_iterations(problem: tb.ConeProblem, solver: tb.SolverAPGD, goal: float
     """Iterations until the objective is within a relative difference of a goal: the first of counts 3 % apart at which
     it is, refined back to the count before. None if the solver's limit is too low."""
     before = 0
+    assert solver.max_iterations is not None
     for count in counts(solver.max_iterations, ratio=1.03):
         if abs(objective(problem, solver, count) - goal) <= agreement * abs(goal):
             inside = (k for k in range(before + 1, count) if _near(problem, solver, k, goal, agreement))

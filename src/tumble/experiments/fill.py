@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -90,7 +91,7 @@ class Filling(NamedTuple):
     """(k,) [s]"""
     force: np.ndarray
     """(k, 3) on the container [N]"""
-    reports: dict[str, np.ndarray]
+    reports: Mapping[str, np.ndarray]
     metrics: dict[str, float]
     pictures: list[tuple[str, np.ndarray]]
     position: np.ndarray
@@ -127,7 +128,7 @@ def container(s: FillSettings) -> tuple[tb.SceneBuilder, tb.Material]:
 def simulate(s: FillSettings, job: Job, model: tb.Model, law: str, *, moments: tuple[float, ...] = ()) -> Filling:
     """Run a scene with a container under a law; pictures are taken at some moments (0: start, 1: end)."""
     force: list[np.ndarray] = []
-    pictures = {round(m * s.duration / s.dt): None for m in moments}
+    pictures: dict[int, tuple[str, np.ndarray] | None] = {round(m * s.duration / s.dt): None for m in moments}
 
     def picture(sim: tb.Simulation) -> None:
         speed = np.linalg.norm(sim.velocities(), axis=1)
@@ -141,7 +142,7 @@ def simulate(s: FillSettings, job: Job, model: tb.Model, law: str, *, moments: t
         if len(force) in pictures:
             picture(sim)
 
-    options = dict(
+    options: dict[str, Any] = dict(
         options=tb.StepOptions(dt=s.dt, law=law),
         solver=tb.SolverAPGD(tolerance=s.tolerance, stop=s.stop, max_iterations=s.max_iterations),
     )
@@ -231,7 +232,7 @@ def settle_times(s: Settings, job: Job, first: dict[str, float]) -> dict[str, fl
         unsettled += pair.count(None)
         if None not in pair:
             pairs.append(pair)
-    found = {"settle_seeds": len(pairs), "unsettled_runs": unsettled}
+    found: dict[str, float] = {"settle_seeds": len(pairs), "unsettled_runs": unsettled}
     if not pairs:
         return found
     times = np.array(pairs)

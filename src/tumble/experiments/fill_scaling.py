@@ -78,7 +78,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
                 "max_complementarity_error": r["complementarity_error"].max(),
                 "mean_iterations": r["iterations"].mean(),
                 "mean_contacts": r["contacts"].mean(),
-                "seconds_per_step": sum(v for c, v in r.items() if c.startswith("seconds_")).mean(),
+                "seconds_per_step": np.sum([v for c, v in r.items() if c.startswith("seconds_")], axis=0).mean(),
                 "unconverged_steps": found.metrics["unconverged_steps"],
             }
             for column, value in row.items():

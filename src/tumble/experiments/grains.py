@@ -52,7 +52,8 @@ def bed_of(sim: tb.Simulation, radius: np.ndarray) -> Bed:
 
 def memory_of(bed: Bed, dt: float) -> ContactMemory:
     """What the contacts of a bed remember in steps of dt [s]. Bodies keep their keys where new ones are added last."""
-    return ContactMemory(*bed.contact, bed.force * dt)
+    uid_a, uid_b, feature = bed.contact
+    return ContactMemory(uid_a, uid_b, feature, bed.force * dt)
 
 
 def keep_bed(path: Path, key: str, settle: Callable[[], tuple[Bed, dict[str, float]]]) -> tuple[Bed, dict[str, float]]:

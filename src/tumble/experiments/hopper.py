@@ -302,7 +302,8 @@ def compare(s: Settings, rates: dict[float, float | None]) -> dict[str, float]:
     if gaps[0] > 1.4 * s.diameter:
         metrics["flow_exponent_1.4d"] = slope(gaps - 1.4 * s.diameter, flow)
     low, high = EXPONENT
-    return metrics | expect(flow_grows=bool(np.all(np.diff(flow) > 0.0)), flow_exponent=low <= exponent <= high)
+    right = exponent is not None and low <= exponent <= high
+    return metrics | expect(flow_grows=bool(np.all(np.diff(flow) > 0.0)), flow_exponent=right)
 
 
 def _mm(length: float) -> str:
@@ -322,12 +323,12 @@ def draw(s: Settings, flows: dict[tuple[str, float], Flow], job: Job) -> None:
         known = [(g, f.rate) for (found, g), f in flows.items() if found == law and f.rate is not None]
         if known:
             x, y = np.array(known).T
-            rate.curves.append(Curve(law, (x - s.diameter) / MM, 1e3 * y, COLORS[law], "", "o"))
-        if law == "coulomb" and len(known) > 1:
-            middle = np.exp(np.log(y).mean() - 1.5 * np.log(x - s.diameter).mean())
-            rate.curves.append(
-                Curve("exponent 1.5", (x - s.diameter) / MM, 1e3 * middle * (x - s.diameter) ** 1.5, "0.35", ":")
-            )
+            free: np.ndarray = x - s.diameter
+            rate.curves.append(Curve(law, free / MM, 1e3 * y, COLORS[law], "", "o"))
+            if law == "coulomb" and len(known) > 1:
+                middle = np.exp(np.log(y).mean() - 1.5 * np.log(free).mean())
+                rate.curves.append(Curve("exponent 1.5", free / MM, 1e3 * middle * free**1.5, "0.35", ":"))
     draw_panels(job.out / "hopper.png", [[mass, rate]], title=f"{s.beads} beads flow through a slot")
-    pictures = [(f"slot {gap / MM:g} mm", flows["coulomb", gap].picture) for gap in s.gaps]
+    found = [(f"slot {gap / MM:g} mm", flows["coulomb", gap].picture) for gap in s.gaps]
+    pictures = [(caption, picture) for caption, picture in found if picture is not None]
     draw_pictures(job.out / "hopper_scene.png", pictures, title="after 30 % (blue: at rest, red: 0.3 m/s and more)")

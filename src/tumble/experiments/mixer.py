@@ -27,7 +27,7 @@ SHAPES = {
     "spheres": tb.Sphere(HALF),
     "ellipsoids": tb.Ellipsoid((0.06, 0.05, 0.042)),
     "cylinders": tb.Cylinder(HALF, 2.0 * HALF),
-    "cubes": tb.Box((2.0 * HALF,) * 3),
+    "cubes": tb.Box((2.0 * HALF, 2.0 * HALF, 2.0 * HALF)),
 }
 THINNEST = 0.042
 """Smallest half-size of a body, an ellipsoid's [m]."""
@@ -152,6 +152,7 @@ def places(bodies: int, seed: int) -> np.ndarray:
         for plate in plates:
             back = rotation.conjugate(np.array(plate.orientation))
             local = rotation.rotate(back, points - np.array(plate.position))
+            assert isinstance(plate.shape, tb.Box)
             outside = np.maximum(np.abs(local) - 0.5 * np.array(plate.shape.size), 0.0)
             free &= np.linalg.norm(outside, axis=1) > reach
         found.append(points[free])
@@ -268,7 +269,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     growth = slope(contacts, seconds)
     if growth is not None:
         metrics["time_contacts_slope"] = growth
-        metrics["time_bodies_slope"] = float(slope(np.array(list(found), float), seconds))
+        metrics["time_bodies_slope"] = slope(np.array(list(found), float), seconds) or 0.0
         metrics |= expect(linear=growth <= 1.1)
     draw(s, job, contacts, seconds, found)
     return metrics | overlap_metrics(m.metrics["largest_overlap_ratio"] for m in found.values())

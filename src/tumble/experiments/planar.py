@@ -129,8 +129,8 @@ def solve_modes(n: np.ndarray, r: np.ndarray, mu: float, coulomb: bool, *, speed
         g, unique = np.zeros_like(r), True
         if len(near):
             k = 2 * near[0]
-            block = (n[k, k], n[k, k + 1], n[k + 1, k + 1])
-            g[k], g[k + 1], unique = _one_contact(*map(float, (*block, r[k], r[k + 1])), mu, coulomb, slop)
+            nn, nt, tt = float(n[k, k]), float(n[k, k + 1]), float(n[k + 1, k + 1])
+            g[k], g[k + 1], unique = _one_contact(nn, nt, tt, float(r[k]), float(r[k + 1]), mu, coulomb, slop)
         u = n @ g + r
         far = np.ones(len(r) // 2, bool)
         far[near] = False

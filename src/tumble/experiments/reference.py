@@ -30,7 +30,7 @@ def rank_and_spread(problem: ConeProblem) -> tuple[int, float]:
         raise ExperimentError(
             message("rank of N", "needs contacts without joints", type(operator).__name__, "Use another scene.")
         )
-    moving = np.flatnonzero(operator.arrays.inverse_mass[:, 0] > 0.0)
+    moving = np.flatnonzero(operator.contacts.inverse_mass[:, 0] > 0.0)
     inverse = operator.inverse_mass().tocsr()
     blocks = np.stack([inverse[6 * i : 6 * i + 6, 6 * i : 6 * i + 6].toarray() for i in moving])
     half = sp.bsr_matrix((np.linalg.cholesky(blocks), np.arange(len(moving)), np.arange(len(moving) + 1)))

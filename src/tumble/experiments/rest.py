@@ -127,7 +127,7 @@ def _stack(s: Settings, count: int) -> Model:
     for k in range(count):
         x, y = 0.01 * s.size * rng.uniform(-1.0, 1.0, 2)
         place = (x, y, s.size * (k + 0.5 + 0.002 * (k + 1)))
-        scene.add_body(tb.Box((s.size,) * 3), density=1000.0, position=place)
+        scene.add_body(tb.Box((s.size, s.size, s.size)), density=1000.0, position=place)
     return scene.build()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from .surfaces import shape_triangles
 
 __all__ = ["WRITERS"]
 
+DISK = "Check the permissions and the free space."
 ENDINGS = (".usd", ".usda", ".usdc")
 COLORS = {0: (0.72, 0.72, 0.75), 1: (0.85, 0.55, 0.3), 2: (0.25, 0.5, 0.75)}
 """By the kind of body: static, kinematic, dynamic."""
@@ -179,6 +181,9 @@ class Usd:
         for primvar, name in zip(pair, ("body_a", "body_b")):
             primvar.Set(vt.IntArray.FromNumpy(c[name].astype(np.int32)), code)
 
+    def _unwritable(self, reason: str = "no success") -> FileError:
+        return FileError(message(str(self._plan.out), "must be writable", reason, DISK))
+
     def finish(self) -> None:
         """Write the file."""
         codes = [self._source.run.times[i] * self._rate for i in (self._plan.frames[0], self._plan.frames[-1])]
@@ -186,8 +191,13 @@ class Usd:
         self._stage.SetEndTimeCode(codes[1])
         made = self._place.with_name(self._place.name + self._plan.out.suffix)  # USD goes by the ending
         try:
-            if not self._stage.GetRootLayer().Export(str(made)):
-                raise FileError(message(str(self._plan.out), "must be writable", "no success", "Check the disk."))
+            try:
+                done = self._stage.GetRootLayer().Export(str(made))
+            except RuntimeError as cause:  # many lines of USD's own
+                told = [os.strerror(n) for n in (ENOSPC, EDQUOT, EFBIG, EROFS, EACCES) if os.strerror(n) in str(cause)]
+                raise self._unwritable(*told[:1]) from None
+            if not done:
+                raise self._unwritable()
             os.replace(made, self._place)
         finally:
             made.unlink(missing_ok=True)

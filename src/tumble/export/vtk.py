@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..enums import ShapeKind
-from ..files import replacing
+from ..errors import FileError
+from ..files import PatientFile, replacing
 from .run import Plan
 from .source import Frame, Source
 from .surfaces import Surfaces
@@ -132,7 +135,9 @@ class _Temporal:
     def __init__(self, path: Path) -> None:
         import h5py
 
-        self._file = h5py.File(path, "w")
+        self._disk = PatientFile(path)
+        self._file = h5py.File(self._disk, "w")
+        self._leave = weakref.finalize(self, _leave, self._file, self._disk)  # before Python itself goes
         self._root: Any = self._file.create_group("VTKHDF")
         self._root.attrs["Version"] = np.array([2, 0], np.int64)
         self._root.attrs.create("Type", np.bytes_(b"PolyData"), dtype=h5py.string_dtype("ascii", len(b"PolyData")))
@@ -142,6 +147,7 @@ class _Temporal:
 
     def add(self, time: float, piece: Piece) -> None:
         """One more time."""
+        self._disk.check()
         known = self._before.get("cells")
         if known is None or known[0] is not piece.cells or self._rows != len(piece.points):
             self._topology(piece)
@@ -204,7 +210,13 @@ class _Temporal:
         for name, values in self._steps.items():
             steps[name] = np.asarray(values, np.float64 if name == "Values" else np.int64)
         steps["Values"].attrs["unit"] = "s"
-        self._file.close()
+        self._leave()
+        self._disk.check()
+
+
+def _leave(file: Any, disk: PatientFile) -> None:
+    file.close()
+    disk.close()
 
 
 class VtpSeries:
@@ -216,6 +228,7 @@ class VtpSeries:
         for path, word in zip(self.paths(source, plan), ("bodies", "contacts")):
             self._lists.append((word, places[path], []))
         self._folder = plan.out.with_name(plan.out.name.partition(".")[0] + "-vtp")
+        self._fresh = not self._folder.exists()
         self._folder.mkdir(exist_ok=True)
         for path in self.paths(source, plan):  # it would list files of which some are replaced, if this is killed
             path.unlink(missing_ok=True)
@@ -229,8 +242,13 @@ class VtpSeries:
         """One more time."""
         for word, _, entries in self._lists:
             path = self._folder / f"{word}_{len(entries):06d}.vtp"
-            with replacing(path) as temporary:
-                write_vtp(temporary, getattr(self._pieces, word)(frame), frame.time)
+            try:
+                with replacing(path) as temporary:
+                    write_vtp(temporary, getattr(self._pieces, word)(frame), frame.time)
+            except FileError:
+                if self._fresh:  # there will be no list of these files
+                    shutil.rmtree(self._folder, ignore_errors=True)
+                raise
             entries.append({"name": f"{self._folder.name}/{path.name}", "time": frame.time})
 
     def finish(self) -> None:

@@ -4,11 +4,12 @@ times a row, which costs more than the writing."""
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Column", "Single"]
+__all__ = ["Column", "Single", "Table"]
 
 INDEX = 2**15
 """Bytes by which the index of a dataset's chunks grows at most in a frame."""
@@ -48,15 +49,46 @@ class Column:
         self._id.flush()
 
 
-class Single:
-    """A dataset of one number."""
+class Table(Column):
+    """A dataset of rows with named numbers, which are written a whole chunk at a time, as bytes: else HDF5 compares
+    the names with those of the file in each call, which takes ten times as long."""
 
     def __init__(self, dataset: Any) -> None:
-        self._id, self._type = dataset.id, dataset.dtype
+        super().__init__(dataset)
+        self._last = np.zeros((self._rows_of_chunk, self._type.itemsize), np.uint8)
+        """Bytes of the chunk that is being filled"""
+        self._filled = -1
+        """Rows of the file up to which it is"""
+
+    def write(self, start: int, values: Any, rows: int) -> None:
+        """See `Column`; rows that are there already are written again as they were."""
+        array, size = _bytes_of(np.ascontiguousarray(values, self._type)), self._rows_of_chunk
+        if start != self._filled:
+            self._last[: start % size] = _bytes_of(self._dataset[start - start % size : start])
+        self._id.set_extent((start + rows,))
+        done = 0
+        while done < rows:
+            at = (start + done) % size
+            part = min(rows - done, size - at)
+            self._last[at : at + part] = array[done : done + part]
+            self._last[at + part :] = 0
+            self._id.write_direct_chunk((start + done - at,), self._last)
+            done += part
+        self._filled = start + rows
+        self._id.flush()
+
+
+def _bytes_of(rows: np.ndarray) -> np.ndarray:
+    return rows.view(np.uint8).reshape(len(rows), rows.dtype.itemsize)
+
+
+class Single:
+    """A dataset of one number, written where it lies: HDF5 has nothing to add, and takes twenty times as long."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._type, self._place = dataset.dtype, dataset.id.get_offset()
+        self._handle = int(dataset.file.id.get_vfd_handle())
 
     def set(self, value: float) -> None:
-        """Write it, and hand it to the system."""
-        from h5py import h5s
-
-        self._id.write(h5s.ALL, h5s.ALL, np.array([value], self._type))
-        self._id.flush()
+        """Hand it to the system."""
+        os.pwrite(self._handle, np.array(value, self._type).tobytes(), self._place)

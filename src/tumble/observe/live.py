@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, message
-from ..files import sync
+from ..files import nowhere, sync
 
 __all__ = ["FORMAT_BOUNDS", "PAGED", "LiveFile"]
 
@@ -136,10 +136,10 @@ class LiveFile:
             return
         if self.is_intact:
             self.trim()
-        with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else _memory() as nowhere:
-            nowhere.write(os.pread(self._handle, HEAD, 0))
-            nowhere.flush()
-            os.dup2(nowhere.fileno(), self._handle, inheritable=False)
+        with tempfile.TemporaryFile() if not hasattr(os, "memfd_create") else nowhere() as other:
+            other.write(os.pread(self._handle, HEAD, 0))
+            other.flush()
+            os.dup2(other.fileno(), self._handle, inheritable=False)
         with suppress(RuntimeError, OSError):  # HDF5 is upset where it could not write, and holds nothing of ours
             self.h5.close()
         if self._temporary is not None:
@@ -159,10 +159,6 @@ def _reserve(handle: int, start: int, size: int) -> None:
         os.posix_fallocate(handle, start, size)
     else:
         os.ftruncate(handle, start + size)
-
-
-def _memory() -> Any:
-    return os.fdopen(os.memfd_create("tumble"), "w+b")
 
 
 def lookup3(data: bytes) -> int:

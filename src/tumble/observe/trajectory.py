@@ -321,6 +321,12 @@ class Trajectory(ShownTrajectory, TrajectoryLooks):
 
         return to_dataframe(self, table)
 
+    def to_xarray(self) -> Any:
+        """All frames but contacts as an xarray dataset, with named axes and units; `docs/export.md`."""
+        from ..export.labelled import to_xarray
+
+        return to_xarray(self)
+
     def export(self, to: str, out: str | Path | None = None, **options: Any) -> Any:
         """Write the run for another tool, as `tumble export`: vtkhdf, vtp-series, csv, parquet, gsd or usd.
 

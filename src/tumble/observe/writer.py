@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, message
-from ..files import Lock, unwritable
+from ..files import Lock, unwritable, with_number
 from ..scene import rotation
 from ..scene.model import Model, State
 from .background import Background
 from .checkpoint import Attribute
-from .column import Column, Single
+from .column import Column, Single, Table
 from .layout import JOINT_FIELDS, Plan, contact_columns, create_file
 from .live import FORMAT_BOUNDS, LiveFile
 from .trajectory import Trajectory
@@ -94,7 +94,7 @@ class TrajectoryWriter:
                 temporary.unlink(missing_ok=True)
             self._lock.release()
             if isinstance(cause, (OSError, RuntimeError)):
-                raise unwritable(self.path, _with_number(cause)) from cause
+                raise unwritable(self.path, with_number(cause)) from cause
             raise
 
     def _start(self, temporary: Path, model: Model, *, least: int, background: bool) -> None:
@@ -103,7 +103,7 @@ class TrajectoryWriter:
         file = self._live.h5
         self._frames = {name: Column(dataset) for name, dataset in file["frames"].items()}
         self._contacts = {name: Column(dataset) for name, dataset in file.get("contacts", {}).items()}
-        self._steps = {"steps": Column(file["steps"])} if "steps" in file else {}
+        self._steps = {"steps": Table(file["steps"])} if "steps" in file else {}
         self._committed, self._finished = Single(file["committed"]), Single(file["finished"])
         self._count = int(file["committed"][0])
         self._last = int(self._frames["step"][self._count - 1]) if self._count else -1
@@ -111,6 +111,8 @@ class TrajectoryWriter:
         self._row: Any = file["steps"].dtype if self._steps else np.dtype([])
         self._recorded = file["model/recorded"][...]
         self._all = len(self._recorded) == model.body_count
+        self._centred = not model.body_center.any() and bool(np.all(model.body_axes == rotation.IDENTITY))
+        """Whether the bodies' frames are those that the steps work with"""
         self._rows: list[tuple[float, ...]] = []
         self._uncommitted: deque[np.ndarray] = deque()
         self._live.start(str(file.attrs.get("run_id", "")))
@@ -157,7 +159,7 @@ class TrajectoryWriter:
 
     def append_report(self, values: Sequence[float]) -> None:
         """One row of numbers in the order of the report columns; reaches the file with the next frame."""
-        row = tuple(float(v) for v in values)
+        row = tuple(map(float, values))
         if len(row) != len(self._row):
             remedy = "Give one for each report column."
             raise FileError(message(f"{self.path}: steps", f"a row has {len(self._row)} numbers", len(row), remedy))
@@ -224,10 +226,11 @@ class TrajectoryWriter:
     def _bodies(self, state: State) -> dict[str, np.ndarray]:
         """The fields of the recorded bodies."""
         chosen = slice(None) if self._all else self._recorded
-        position, orientation = self._model.user_pose(state)
-        spin = rotation.rotate(state.orientation, state.spin)
-        fields = {"position": position, "orientation": orientation, "velocity": state.velocity}
-        return {name: array[chosen] for name, array in (fields | {"angular_velocity": spin}).items()}
+        pose = (state.position, state.orientation) if self._centred else self._model.user_pose(state)
+        fields = {"position": pose[0], "orientation": pose[1], "velocity": state.velocity}
+        if "angular_velocity" in self._frames:
+            fields["angular_velocity"] = rotation.rotate(state.orientation, state.spin)
+        return {name: array[chosen] for name, array in fields.items()}
 
     def _extend(self, group: Mapping[str, Any], columns: Mapping[str, np.ndarray], end: str) -> int:
         """Append columns of one length after the rows of the last committed frame; returns the new end."""
@@ -325,7 +328,7 @@ class TrajectoryWriter:
             yield
         except (OSError, RuntimeError) as cause:
             self._leave()
-            raise unwritable(self.path, _with_number(cause)) from cause
+            raise unwritable(self.path, with_number(cause)) from cause
 
 
 def _leave(live: LiveFile, lock: Lock, background: Background | None) -> None:
@@ -333,13 +336,6 @@ def _leave(live: LiveFile, lock: Lock, background: Background | None) -> None:
         background.stop()
     live.leave()
     lock.release()
-
-
-def _with_number(cause: BaseException) -> BaseException:
-    """HDF5 tells the system's error number in its text only."""
-    _, found, rest = str(cause).partition("errno = ")
-    number = rest.split(",")[0].strip()
-    return OSError(int(number), os.strerror(int(number))) if found and number.isdigit() else cause
 
 
 def _copies(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:

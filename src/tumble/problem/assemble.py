@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Protocol
 
@@ -26,7 +27,7 @@ from ..kernels import contact_rows as formulas
 from ..scene.model import GENTLE, ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joints import Joints
-from .operators import ArticulatedOperator, ContactOperator, DelassusOperator, RollingOperator
+from .operators import ArticulatedOperator, ContactOperator, RollingOperator, StepOperator
 
 __all__ = ["ContactTable", "Rows", "taken_back"]
 
@@ -74,16 +75,21 @@ class ContactTable(Protocol):
 class Column(Protocol):
     """What a contact law remembers of every contact; three rows are a vector."""
 
-    name: str
-    rows: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rows(self) -> int: ...
 
 
 class Laws(Protocol):
     """What assembling needs of the contact laws (`sim.laws.ContactLaws`)."""
 
-    columns: tuple[Column, ...]
     is_soft: bool
     firm: np.ndarray
+
+    @property
+    def columns(self) -> Sequence[Column]: ...
 
     def soften(self, contacts: ContactTable, h: float, compliance: np.ndarray) -> None:
         """Compliance E of the contacts (2, cap)."""
@@ -189,7 +195,7 @@ class Rows:
             self._laws.soften(contacts, h, self._compliance)
         if self._rolls:
             problem = self._rolling(contacts, arrays, free, h)
-            problem.operator.relative(before, self.before)
+            problem.step_operator.relative(before, self.before)
             return problem
         if self._joints is not None:
             return self._articulated(contacts, arrays, h)
@@ -248,7 +254,7 @@ class Rows:
             self._compliance,
         )
 
-    def _problem(self, group: BlockGroup, operator: DelassusOperator, h: float) -> ConeProblem:
+    def _problem(self, group: BlockGroup, operator: StepOperator, h: float) -> ConeProblem:
         speed = self._fall * h + SMALL_MOTION * self._smallest / h
         return ConeProblem(group, self._bias, operator, h, self._scratch, speed, self._motion, self._gap_shift)
 

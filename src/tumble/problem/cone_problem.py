@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from ..enums import BlockKind
 from ..errors import ProblemError, message
 from ..kernels.cones import is_interval
 from ..kernels.jit import interpreted
-from .operators import DelassusOperator, MatrixOperator
+from .operators import DelassusOperator, MatrixOperator, StepOperator
 
 __all__ = ["BlockGroup", "ConeProblem"]
 
@@ -115,6 +115,12 @@ class ConeProblem:
         """Where the operator's arrays live."""
         return self.operator.backend
 
+    @property
+    def step_operator(self) -> StepOperator:
+        """The operator of a step's problem, which knows bodies and contacts: a matrix does not."""
+        assert not isinstance(self.operator, MatrixOperator)
+        return cast(StepOperator, self.operator)
+
     @classmethod
     def from_matrix(
         cls, matrix: Any, bias: Any, friction: Any, *, dim: int = 3, backend: str | ModuleType = "cpu"
@@ -147,13 +153,13 @@ class ConeProblem:
         group = BlockGroup(BlockKind.CONE, dim, operator.count, mu)
         return cls(group, component_first(r, dim), operator)
 
-    def scratch_of(self, group: type[Group], *which: Any, dtype: type = np.float64, **shapes: tuple[int, ...]) -> Group:
+    def scratch_of(self, group: type[Group], *which: Any, dtype: type = np.float64, **shapes: Any) -> Group:
         """The arrays of a pass, a NamedTuple that nobody else uses, kept between steps; they hold what it left in them.
 
-        which: tells several of one group apart."""
+        which: tells several of one group apart; shapes: of each array."""
         found = self.scratch.get((group, *which))
         if found is None or found[0] != shapes:
-            made = group(*(self.backend.zeros(shapes[name], dtype) for name in group._fields))
+            made = group(*(self.backend.zeros(shapes[name], dtype) for name in names_of(group)))
             found = self.scratch[group, *which] = shapes, made
         return found[1]
 
@@ -167,7 +173,8 @@ class ConeProblem:
 
     def vectors_of(self, group: type[Group]) -> Group:
         """Such arrays, each of the shape of the bias."""
-        return self.scratch_of(group, **dict.fromkeys(group._fields, self.bias.shape))
+        shapes: dict[str, Any] = dict.fromkeys(names_of(group), self.bias.shape)
+        return self.scratch_of(group, **shapes)
 
     @property
     def guess(self) -> np.ndarray:
@@ -177,6 +184,11 @@ class ConeProblem:
 
 def _guess(problem: ConeProblem) -> np.ndarray:
     return problem.backend.zeros(problem.bias.shape)
+
+
+def names_of(group: type[tuple]) -> tuple[str, ...]:
+    """The names of a NamedTuple."""
+    return group._fields  # type: ignore[attr-defined]
 
 
 def bounded_rows(friction: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from .joint_system import RowSet
 __all__ = ["DriftEnergy", "common_motions", "drift_energy", "locked_twists", "resisted_twists"]
 
 NONE = (("", ""), ("", ""))
-COMMON = {
+COMMON: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     JointKind.SPHERICAL: (("", "xyz"), ("", "xyz")),
     JointKind.REVOLUTE: (("", "z"), ("", "z")),
     JointKind.PRISMATIC: (("z", ""), ("z", "")),
@@ -173,7 +173,8 @@ def drift_energy(model: Model, backend: ModuleType, rows: RowSet, start: np.ndar
         kept.append(not driven[first:end].any())
         partners.append(sides[model.body_kind[sides] == BodyKind.KINEMATIC])
         resisted = _resisted(model, rows, np.flatnonzero(rows.rigid[first:end]) + first)
-        motions.append(common_motions(np.concatenate([resisted, locked_twists(model.body_locked[own].any(axis=0))])))
+        locked = locked_twists(np.any(model.body_locked[own], axis=0))
+        motions.append(common_motions(np.concatenate([resisted, locked])))
     return DriftEnergy(model, backend, start, body, np.array(kept, bool), motions, partners)
 
 

@@ -157,7 +157,7 @@ def _read(path: Path, file: Any) -> FileProblem:
     else:
         blocks = BlockGroup(BlockKind.CONE, dim, len(friction), friction)
         problem = ConeProblem(blocks, component_first(bias, dim), MatrixOperator(fit.matrix, dim, backends.choose()), h)
-    info = child(path, group, "info", folder=True) if "info" in group else {}
+    info = child(path, group, "info", folder=True) if group is not None and "info" in group else {}
     return FileProblem(
         problem,
         path,

@@ -19,7 +19,7 @@ __all__ = ["array", "check_size", "child", "columns", "read_matrix", "text", "wh
 
 COLUMNS, ROWS = -1, -2
 PACK_FROM = 2**16
-"""Datasets of more bytes are compressed."""
+"""Indices of more bytes are compressed."""
 PACKED = 1100
 """A stored byte holds at most so many: deflate reaches 1032."""
 
@@ -154,6 +154,7 @@ def write_matrix(group: Any, matrix: Any, storage: str = "rows") -> None:
 
 
 def write_array(group: Any, name: str, values: np.ndarray) -> None:
-    """A dataset, compressed where it is large."""
-    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if values.nbytes > PACK_FROM else {}
+    """A dataset; many indices are compressed, other numbers are noise, which takes time and saves little."""
+    worth = values.nbytes > PACK_FROM and values.dtype.kind in "iu"
+    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if worth else {}
     group.create_dataset(name, data=values, **packed)

@@ -33,10 +33,9 @@ class RowSet:
         role, n = j.row_role[self.rows], len(rows)
         self.rigid, self.speed, self.spring = role == RowRole.RIGID, role == RowRole.SPEED, role == RowRole.SPRING
         self.motor = j.row_motor[self.rows]
-        self.closing = ClosingWork(
-            *(np.zeros(n) for _ in range(6)), *(np.zeros((6, n)) for _ in range(3)), np.zeros((model.body_count, 6)),
-            np.zeros((len(self.pattern.mechanism) - 1, 6, 7)),
-        )  # fmt: skip
+        numbers, rounds = [np.zeros(n) for _ in range(6)], [np.zeros((6, n)) for _ in range(3)]
+        base, small = np.zeros((model.body_count, 6)), np.zeros((len(self.pattern.mechanism) - 1, 6, 7))
+        self.closing = ClosingWork._make([*numbers, *rounds, base, small])
         self.kick = JointSystem(model, backend, self.pattern, self.rows, self.body)
         self._end: JointSystem | None = None
 

@@ -218,7 +218,7 @@ class Joints:
         compliance = self.system.compliance
         compliance[:] = 0.0
         speeds = None if theta is None else self.system.speeds(before)
-        if theta is None:
+        if speeds is None:
             np.multiply(g, 1.0 / h, out=self._bias)
         else:
             np.negative(speeds, out=self._bias)
@@ -226,7 +226,7 @@ class Joints:
         if soft.any():
             rows = self.equality[soft]
             k, d = self.model.row_stiffness[rows], self.model.row_damping[rows]
-            old = None if theta is None else speeds[soft]
+            old = None if speeds is None else speeds[soft]
             self._bias[soft], compliance[soft] = implicit_spring(g[soft], k, d, h, theta, old)
         if speed.any():
             self._bias[speed] = -self.targets.value[self.model.row_motor[self.equality[speed]]]
@@ -381,7 +381,7 @@ class Joints:
 
         The time and coordinates of the state must still be those of the step's start.
         """
-        rows = self._stops if self._pressed.size else self.exact
+        rows = self._stops if self._pressed.size and self._stops is not None else self.exact
         start, exact = state.coordinate, rows.rigid | rows.speed
         system = self._at_end(state, rows, exact | np.isin(rows.rows, self._pressed))
         ahead = self.predicted(start, velocity, h, self.trial_jacobian)

@@ -12,16 +12,33 @@ from .. import checks
 from ..backends.base import ArticulatedArrays, ContactArrays, MatrixArrays, RollingArrays
 from ..errors import ProblemError, message
 
-__all__ = ["ArticulatedOperator", "ContactOperator", "DelassusOperator", "MatrixOperator", "RollingOperator"]
+__all__ = [
+    "ArticulatedOperator", "ContactOperator", "DelassusOperator", "MatrixOperator", "RollingOperator", "StepOperator",
+]  # fmt: skip
 
 
 class DelassusOperator(Protocol):
     """What a solver may ask of N = P^T M^-1 P."""
 
-    backend: ModuleType
-    count: int
-    dim: int
-    arrays: tuple
+    @property
+    def backend(self) -> ModuleType:
+        """Where its arrays live."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Number of contacts."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Rows a contact."""
+        ...
+
+    @property
+    def arrays(self) -> tuple:
+        """What compiled loops read."""
+        ...
 
     def product(self, x: np.ndarray, out: np.ndarray) -> None:
         """out = N x."""
@@ -31,9 +48,27 @@ class DelassusOperator(Protocol):
 
     def scaled(self, scale: np.ndarray) -> DelassusOperator:
         """S N S with S = diag(scale[0], scale[1], scale[1]) for each contact."""
+        ...
 
     def to_sparse(self) -> sp.csr_matrix:
         """N as a matrix, rows contact by contact, `dim` rows each."""
+        ...
+
+
+class StepOperator(DelassusOperator, Protocol):
+    """N of a step, which knows bodies and contacts."""
+
+    @property
+    def contacts(self) -> ContactArrays:
+        """Frames, arms and compliance of the contacts."""
+        ...
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        """The change of velocity of every body (bodies, 6); the array is reused by the next product."""
+        ...
+
+    def relative(self, velocity: np.ndarray, out: np.ndarray) -> None:
+        """out = P^T v for body velocities (bodies, 6)."""
 
 
 class ContactOperator:

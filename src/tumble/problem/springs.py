@@ -18,6 +18,7 @@ def implicit_spring(
     if theta is None:
         s = h * k + d
         return k * g / s, 1.0 / (h * s)
+    assert before is not None
     s = theta * (theta * h * k + d)
     old = (1.0 - theta) * (d - (1.0 - theta) * h * k)
     return (k * g + old * before) / s, 1.0 / (h * s)

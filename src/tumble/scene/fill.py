@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks, memory
 from ..errors import SceneError, message
@@ -14,10 +16,10 @@ __all__ = ["grid_points", "lattice_points", "random_points"]
 
 
 def grid_points(
-    shape: Sequence[int],
-    spacing: float | Sequence[float],
+    shape: ArrayLike,
+    spacing: ArrayLike,
     *,
-    origin: Sequence[float] = (0.0, 0.0, 0.0),
+    origin: ArrayLike = (0.0, 0.0, 0.0),
     jitter: float = 0.0,
     seed: int = 0,
 ) -> np.ndarray:
@@ -40,10 +42,10 @@ def grid_points(
 
 
 def lattice_points(
-    shape: Sequence[int],
+    shape: ArrayLike,
     diameter: float,
     *,
-    origin: Sequence[float] = (0.0, 0.0, 0.0),
+    origin: ArrayLike = (0.0, 0.0, 0.0),
     jitter: float = 0.0,
     seed: int = 0,
 ) -> np.ndarray:
@@ -72,10 +74,10 @@ def lattice_points(
 
 def random_points(
     count: int,
-    radius: float | Sequence[float],
+    radius: ArrayLike,
     *,
-    low: Sequence[float],
-    high: Sequence[float],
+    low: ArrayLike,
+    high: ArrayLike,
     seed: int = 0,
     tries: int = 200,
 ) -> np.ndarray:
@@ -125,7 +127,7 @@ def random_points(
     return points
 
 
-def _three(where: str, value: Sequence[int]) -> Sequence[int]:
+def _three(where: str, value: Any) -> Sequence[int]:
     if checks.dimensions(value) != 1 or np.shape(value) != (3,):
         raise SceneError(
             message(where, "must have 3 entries", checks.short(value), "Give columns in x, y and layers in z.")

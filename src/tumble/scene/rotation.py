@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -79,7 +80,7 @@ def from_matrix(m: np.ndarray) -> np.ndarray:
     return -q if q[0] < 0 else q
 
 
-def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
+def from_axis_angle(axis: ArrayLike, angle: float) -> np.ndarray:
     """Quaternion (4,) of a turn by angle [rad] about an axis (3,) of any length."""
     axis = np.asarray(axis, float)
     return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * axis / np.linalg.norm(axis)])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..errors import SceneError, message
@@ -16,13 +17,13 @@ __all__ = ["axis_angle", "euler", "look_at", "rotation_of"]
 AXES = {"x": np.array([1.0, 0.0, 0.0]), "y": np.array([0.0, 1.0, 0.0]), "z": np.array([0.0, 0.0, 1.0])}
 
 
-def axis_angle(axis: Sequence[float], *, degrees: float | None = None, radians: float | None = None) -> np.ndarray:
+def axis_angle(axis: ArrayLike, *, degrees: float | None = None, radians: float | None = None) -> np.ndarray:
     """Orientation (4,) of a turn about an axis (3,) of any length, by the right-hand rule."""
     along = checks.direction("axis_angle.axis", axis)
     return rotation.from_axis_angle(along, _angle("axis_angle", degrees, radians))
 
 
-def euler(order: str, *, degrees: Sequence[float] | None = None, radians: Sequence[float] | None = None) -> np.ndarray:
+def euler(order: str, *, degrees: ArrayLike | None = None, radians: ArrayLike | None = None) -> np.ndarray:
     """Orientation (4,) of turns one after the other about the axes in `order`.
 
     Small letters ("xyz") are the world's axes, which stay; large ones ("ZYX": yaw, pitch, roll) those of the body,
@@ -43,7 +44,7 @@ def euler(order: str, *, degrees: Sequence[float] | None = None, radians: Sequen
     return out
 
 
-def look_at(direction: Sequence[float], *, up: Sequence[float] = (0.0, 0.0, 1.0), axis: str = "x") -> np.ndarray:
+def look_at(direction: ArrayLike, *, up: ArrayLike = (0.0, 0.0, 1.0), axis: str = "x") -> np.ndarray:
     """Orientation (4,) in which a body's x axis (or y, or z) points along a direction (3,), and the next but one of its
     axes (z for x, x for y, y for z) as far up as it can."""
     checks.choice("look_at.axis", axis, AXES, error=SceneError)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import checks
 from ..enums import ShapeKind
@@ -124,7 +126,7 @@ class Capsule(_Symmetric):
 class Box(_Symmetric):
     """A cuboid with edge lengths size = (x, y, z) [m], centred on its frame."""
 
-    size: tuple[float, float, float]
+    size: Sequence[float]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", three_lengths("Box.size", self.size))
@@ -311,7 +313,7 @@ class Frustum(Revolved):
 class Ellipsoid(_Symmetric):
     """A solid ellipsoid with semi_axes = (a, b, c) [m] along x, y and z, centred on its frame."""
 
-    semi_axes: tuple[float, float, float]
+    semi_axes: Sequence[float]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "semi_axes", three_lengths("Ellipsoid.semi_axes", self.semi_axes))
@@ -417,9 +419,9 @@ def as_placed(where: str, shapes: object) -> tuple[Placed, ...]:
 
 def open_box(
     *,
-    inner: tuple[float, float, float],
+    inner: ArrayLike,
     thickness: float | None = None,
-    center: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    center: ArrayLike = (0.0, 0.0, 0.0),
 ) -> list[Placed]:
     """Floor and four walls of a container without a lid.
 

@@ -61,7 +61,7 @@ def prepare(solver: Solver, backend: ModuleType) -> None:
         tell(f"compiled {log.kernels - compiled} kernels in {spent:.1f} s; kept in {jit.cache_folder()}")
 
 
-def _step_small_scene(solver: str, backend: str | ModuleType = "cpu", **given: object) -> None:
+def _step_small_scene(solver: str, backend: str | ModuleType = "cpu", **given: Any) -> None:
     """A step of a ball on a floor, which calls all of these kernels."""
     from .simulation import Simulation  # which calls `prepare`
 
@@ -93,7 +93,7 @@ def _start_helpers(solver: str, helpers: int) -> None:
             _start("help", solver, os.getpid(), helpers, stdout=subprocess.DEVNULL)
 
 
-def _start(*words: str | int, **options: object) -> subprocess.Popen:
+def _start(*words: str | int, **options: Any) -> subprocess.Popen:
     """This module in a process of its own, with the same library."""
     paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -111,6 +111,7 @@ def _start(*words: str | int, **options: object) -> subprocess.Popen:
 
 def _help(solver: str, parent: int, helpers: int) -> None:
     """Compile what nobody compiles, from the end of the step on, in so many processes."""
+    assert fcntl is not None
     folder = jit.cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "helpers.lock", "w") as lock:

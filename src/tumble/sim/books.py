@@ -81,7 +81,7 @@ class Bookkeeper:
         """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion; what the
         impulses change the velocities of the bodies by (n, 6); and the relative velocities (rows, cap) of the contacts
         after them. Leaves the velocities of the bodies in work.velocity."""
-        contacts, model, operator, after = work.contacts, work.model, problem.operator, self._after
+        contacts, model, operator, after = work.contacts, work.model, problem.step_operator, self._after
         if after.shape != problem.bias.shape:
             after = self._after = np.zeros_like(problem.bias)
             self._partial = work.backend.zeros((blocks(after.shape[1]), 4))
@@ -110,4 +110,5 @@ class Bookkeeper:
                 impulse,
                 work.free,
             )
-        return Books(*works, driven), change, after
+        normal, friction, recovery = works
+        return Books(normal, friction, recovery, driven), change, after

@@ -32,7 +32,7 @@ def announced(
 
 def take_out(seconds: dict[str, float], compiling: float) -> None:
     """Take the time of compiling out of the stages of a step: it is in the longest of them."""
-    for stage in sorted(seconds, key=seconds.get, reverse=True):
+    for stage in sorted(seconds, key=lambda name: seconds[name], reverse=True):
         part = min(compiling, seconds[stage])
         seconds[stage] -= part
         compiling -= part

@@ -15,7 +15,7 @@ from ..observe.checkpoint import write_checkpoint
 from ..problem.cone_problem import contact_first
 from ..problem.fclib import GlobalForm
 from ..problem.fclib_write import fill, write_problem
-from ..problem.operators import ContactOperator, sparse_rows
+from ..problem.operators import ArticulatedOperator, ContactOperator, sparse_rows
 from ..scene.model import Model
 from .stepper import StepResult
 
@@ -45,12 +45,13 @@ def dump_failure(sim: Simulation, path: Path) -> Path:
     result, more = sim.last, None
     # A step that failed before it had a problem may have begun to change the arrays of the last one's joints.
     fresh = result is not None and (result.report.step > sim.state.step or sim._work.joints is None)
-    if fresh and (not result.problem.is_rolling or small_enough(result)):
-        content = _content(sim, result)
+    if result is not None and fresh and (not result.problem.is_rolling or small_enough(result)):
+        problem, content = result.problem, _content(sim, result)
 
-        def more(file: Any) -> None:
-            fill(file, result.problem, **content)
+        def write(file: Any) -> None:
+            fill(file, problem, **content)
 
+        more = write
     attributes = {"dt": sim.options.dt, "law": str(sim.options.law)}
     write_checkpoint(out, sim.state, attributes=attributes, more=more)
     return out
@@ -72,7 +73,8 @@ def small_enough(result: StepResult) -> bool:
     if result.problem.is_rolling:
         p = result.problem
         return p.count <= AUTOMATIC_BLOCKS and not (np.any(p.bounded) or np.any(p.friction[1, : p.count]))
-    jointed = result.problem.count > result.contacts.count or not _is_plain(result)
+    operator = result.problem.operator
+    jointed = type(operator) is not ContactOperator or operator.is_soft
     return result.problem.count <= (AUTOMATIC_BLOCKS if jointed else AUTOMATIC_CONTACTS)
 
 
@@ -83,8 +85,8 @@ def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     title, description = f"step {report.step}", f"of a tumble simulation, {report.law} law"
     if problem.is_rolling:
         return {"title": title, "description": f"{title} to t = {report.time:g} s {description}"}
-    basis, mass = _degrees_of_freedom(problem.operator.contacts)
-    contacts = ContactOperator(problem.operator.contacts, problem.backend)
+    basis, mass = _degrees_of_freedom(problem.step_operator.contacts)
+    contacts = ContactOperator(problem.step_operator.contacts, problem.backend)
     jacobian = (basis.T @ contacts.jacobian().T).tocsr()
     free = basis.T @ sim._work.free.ravel()
     bias = contact_first(problem.bias, 3, problem.count)
@@ -160,8 +162,9 @@ def _joint_rows(sim: Simulation, result: StepResult, basis: sp.csr_matrix, free:
 
     Equalities G v + b + E y = 0 with the impulses y they add to the free motion; bounded rows u = B v + b + E g.
     """
-    joints, k = sim._work.joints, result.contacts.count
-    arrays, model, n = result.problem.operator.arrays, joints.model, sim.model.body_count
+    joints, operator, k = sim._work.joints, result.problem.operator, result.contacts.count
+    assert joints is not None and isinstance(operator, ArticulatedOperator)  # rolling friction has no global form
+    arrays, model, n = operator.arrays, joints.model, sim.model.body_count
     equality = (sparse_rows(arrays.body, arrays.jacobian, n) @ basis).tocsr()
     bounded = (sparse_rows(arrays.bounded_body, arrays.bounded_jacobian, n) @ basis).tocsr()
     bound = result.problem.friction[k : result.problem.count]

@@ -43,8 +43,9 @@ def extended(sim: Simulation, model: Model) -> Simulation:
     other = type(sim)(model, options=sim.options, solver=sim.solver, threads=sim.threads, backend=sim.backend)
     other.state = _state(sim.state, other.state, rows, old, model)
     other.unconverged = sim.unconverged
-    if other._work.joints is not None:
-        other._work.joints.targets.functions.update(sim._work.joints.targets.functions)
+    joints, before = other._work.joints, sim._work.joints
+    if joints is not None and before is not None:
+        joints.targets.functions.update(before.targets.functions)
     return other
 
 

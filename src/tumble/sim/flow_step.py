@@ -29,9 +29,11 @@ LAG = 0.1
 class FlowStep:
     """Scratch of a model's flow. `begin` and `end` frame the part of a step that moves the bodies."""
 
-    def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType) -> None:
+    def __init__(
+        self, model: Model, seen: Seen | None, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType
+    ) -> None:
         self._model, self._flow, self._seen = model, model.flow, seen
-        self._room = Room(model, seen, pairs, narrow) if model.flow.emitters else None
+        self._room = Room(model, seen, pairs, narrow) if seen is not None and model.flow.emitters else None
         self._kind, self._removable = model.body_kind, model.body_kind == BodyKind.DYNAMIC
         self._removable[model.flow.keep] = False
         self._mass = model.body_mass
@@ -69,7 +71,7 @@ class FlowStep:
             state.velocity[went], state.spin[went] = 0.0, 0.0
             came = self._emit(state, total)
             energy += self._energy(state, came)
-            if self._room is not None:
+            if self._seen is not None and self._room is not None:
                 self._seen.show(used)  # what the step just taken worked with, for those who ask about it
         state.flow = total
         return float(energy[0]), float(energy[1])
@@ -110,7 +112,7 @@ class FlowStep:
             waiting = np.zeros(0, np.int64)
             if due > total[at]:  # more than have been placed
                 waiting = e.first + np.flatnonzero(state.presence[e.first : e.first + due] == Presence.WAITING)
-            placed = self._room.place(e, i, state, waiting) if waiting.size else waiting
+            placed = self._room.place(e, i, state, waiting) if self._room is not None and waiting.size else waiting
             if placed.size:
                 state.presence = state.presence.copy()
                 state.presence[placed] = Presence.PRESENT
@@ -132,7 +134,7 @@ class FlowStep:
             return
         if self._since[i] == -1:
             self._since[i] = state.step
-            if placed == 0 and self._room.hopeless(e, i, state):
+            if placed == 0 and self._room is not None and self._room.hopeless(e, i, state):
                 raise SceneError(
                     message(
                         f"emitter '{e.name}' at t = {state.time:g} s",

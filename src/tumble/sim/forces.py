@@ -84,7 +84,7 @@ def contact_forces(model: Model, result: StepResult) -> ContactForces:
     """Copies out of a step's buffers."""
     dt = result.dt
     c, k = result.contacts, result.contacts.count
-    arrays = result.problem.operator.contacts
+    arrays = result.problem.step_operator.contacts
     frame, arms = arrays.frame[:, :k].reshape(3, 3, k), arrays.arms[:, :k]
     impulse = np.einsum("rdk,rk->kd", frame, result.impulse[:3, :k])
     torque = np.zeros((k, 3))

@@ -5,6 +5,7 @@ On a processor both are one. On a device the arrays stay there, and `shown` fetc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -87,19 +88,21 @@ def sent(state: State, backend: ModuleType) -> State:
     """The state with the arrays of bodies and contacts where a backend's passes read them."""
     if backend.HOSTED or _is_sent(state):
         return state
-    own = dict(vars(state.copy()))
-    m = own["memory"]
-    laws = {name: backend.send(column) for name, column in m.laws.items()}
-    arrays = (backend.send(getattr(m, name)) for name in ("uid_a", "uid_b", "feature", "impulse", "torque"))
-    own |= {name: backend.send(own[name]) for name in BODIES}
-    return State(**own | {"memory": ContactMemory(*arrays, laws)})
+    there = state.copy()
+    for name in BODIES:
+        setattr(there, name, backend.send(getattr(there, name)))
+    there.memory = _moved(there.memory, backend.send)
+    return there
 
 
 def fetched(memory: ContactMemory, backend: ModuleType) -> ContactMemory:
     """What contacts remember, on the host."""
-    laws = {name: backend.fetch(column) for name, column in memory.laws.items()}
-    arrays = (backend.fetch(getattr(memory, name)) for name in ("uid_a", "uid_b", "feature", "impulse", "torque"))
-    return ContactMemory(*arrays, laws)
+    return _moved(memory, backend.fetch)
+
+
+def _moved(m: ContactMemory, move: Callable[[Any], Any]) -> ContactMemory:
+    laws = {name: move(column) for name, column in m.laws.items()}
+    return ContactMemory(move(m.uid_a), move(m.uid_b), move(m.feature), move(m.impulse), move(m.torque), laws)
 
 
 def copied(state: State, backend: ModuleType) -> State:
@@ -117,7 +120,7 @@ def hosted(result: StepResult) -> StepResult:
     for name, own in vars(contacts).items():
         if isinstance(own, np.ndarray):
             own[..., :n] = fetch(getattr(table, name)[..., :n])
-    arrays = problem.operator.contacts
+    arrays = problem.step_operator.contacts
     parts = (fetch(value) if hasattr(value, "dtype") else value for value in arrays)
     group = replace(problem.group, friction=fetch(problem.friction))
     operator = ContactOperator(ContactArrays(*parts), cpu)

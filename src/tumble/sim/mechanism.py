@@ -52,7 +52,9 @@ def react(
     start: what Moreau's integrator has to add to the kinetic energy for the way to the middle. Euler's drift begins
     with velocities along the joints, before the projection.
     """
-    joints, body = work.joints, work.joints.bodies
+    joints = work.joints
+    assert joints is not None
+    body = joints.bodies
     joints.take_reactions(bounded)
     work.set_velocity(change)
     along, before = work.velocity[body], joints.energy.of(kick.orientation, work.velocity)
@@ -73,11 +75,12 @@ def react(
 def hold_joints(model: Model, state: State, work: Workspace, h: float, wanted: np.ndarray) -> tuple[float, float]:
     """The joints' kick at the end, after the drift: velocities along the joints, with the kinetic energy (mechanisms,)
     that ideal ones leave; returns its work, and motors' [J]."""
-    body = work.joints.bodies
-    velocity = work.held
+    joints = work.joints
+    assert joints is not None
+    body, velocity = joints.bodies, work.held
     old = world_velocity(state, body)
     velocity[body] = old
-    done = work.joints.hold(state, velocity, h, wanted)
+    done = joints.hold(state, velocity, h, wanted)
     kicked(model, state, body, velocity[body] - old, state.velocity, state.spin)
     return done
 

@@ -27,7 +27,7 @@ from ..options import StepOptions
 from ..problem.anderson import Anderson
 from ..problem.cone_problem import BlockGroup, ConeProblem
 from ..problem.joint_closing import close_at_end
-from ..problem.joints import CLOSED, PROJECTED
+from ..problem.joints import CLOSED, PROJECTED, Joints
 from ..scene import rotation
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
@@ -110,6 +110,7 @@ def enter_middle(
         new = old.copy()
         start.push(entry, new)
         kicked(model, state, joints.bodies, (new - old)[joints.bodies], m.velocity, m.start_spin)
+    assert joints is not None
     along = old.copy()  # what a state from outside has across its joints, ideal ones take
     start.push(start.stopping(old), along)
     m.energy = joints.energy.of(state.orientation, along) - joints.energy.of(kick.orientation, kick.before)
@@ -124,7 +125,7 @@ def hold_in_velocity(contacts: Contacts, problem: ConeProblem, free: np.ndarray,
     """Rewrite the normal bias: an overlap has none."""
     if contacts.count:
         rows = np.empty_like(problem.bias)
-        problem.operator.relative(free, rows)
+        problem.step_operator.relative(free, rows)
         hold = problem.backend.over_contacts(formulas.held_bias)
         hold(contacts.count, contacts.gap, rows, h, problem.bias)
 
@@ -145,7 +146,7 @@ def correct_positions(
         np.zeros_like(problem.bias),
         np.empty((6, problem.bias.shape[1])),
     )
-    problem.operator.relative(work.velocity, rows)
+    problem.step_operator.relative(work.velocity, rows)
     b.over_contacts(formulas.gap_at_end)(n, contacts.gap, contacts.size, rows, theta * h, WORTH_REMOVING, gap, deep)
     if not b.count_true(n, deep):
         return 0.0
@@ -156,10 +157,10 @@ def correct_positions(
     b.free_frozen_rows(n, diagonal, bias)  # what the joints hold in the floor stays there
     group = BlockGroup(problem.group.kind, problem.dim, n, np.zeros_like(problem.friction))
     apart = ConeProblem(group, bias, problem.operator, h, {})
-    push = problem.operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
+    push = problem.step_operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
     before, turned = state.position.copy(), state.orientation.copy()
     b.over_bodies(motion.pushed)(len(before), model.body_kind, push, h, state.position, state.orientation)
-    if work.joints is not None and not _close_again(state, work):
+    if work.joints is not None and not _close_again(state, work.joints):
         state.position[:], state.orientation[:] = before, turned
         return 0.0
     lifted = np.empty(len(before))
@@ -167,12 +168,12 @@ def correct_positions(
     return float(b.total(len(before), lifted))
 
 
-def _close_again(state: State, work: Workspace) -> bool:
+def _close_again(state: State, joints: Joints) -> bool:
     """Positions back onto the joints, which the correction obeyed to first order; False where they do not come."""
     for _ in range(CLOSINGS):
-        move, g = close_at_end(work.joints, state)
-        if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * work.joints.size:
+        move, g = close_at_end(joints, state)
+        if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * joints.size:
             return True
         state.position += move[:, :3]
         state.orientation[:] = rotation.turned(state.orientation, move[:, 3:])
-    return float(np.abs(close_at_end(work.joints, state)[1]).max(initial=0.0)) <= CLOSED * work.joints.size
+    return float(np.abs(close_at_end(joints, state)[1]).max(initial=0.0)) <= CLOSED * joints.size

@@ -38,18 +38,22 @@ LARGEST = (
 def step_or_parts(state: State, options: StepOptions, *, solver: Solver, work: Workspace) -> StepResult:
     """Advance the state by one step, in parts where it must be, and report on the whole."""
     if work.joints is None:
-        return step(state, options, solver=solver, work=work)
+        result = step(state, options, solver=solver, work=work)
+        assert result is not None
+        return result
     result = step(state, options, solver=solver, work=work, divisible=True)
     if result is None:
         result = _in_parts(state, options, solver, work)
     if result is None:
         result = step(state, options, solver=solver, work=work)
+    assert result is not None  # only a step that may be divided gives up
     return result
 
 
 def _in_parts(state: State, options: StepOptions, solver: Solver, work: Workspace) -> StepResult | None:
     """None, and the state as it was, if parts do not close the joints either."""
     before, reports, lengths, tried = state.copy(), [], [], 1
+    result = None
     todo, length = [0.5, 0.5], 1.0  # the last is next; the length that the remembered impulses belong to
     while todo:
         part = todo.pop()
@@ -66,6 +70,7 @@ def _in_parts(state: State, options: StepOptions, solver: Solver, work: Workspac
             for field in fields(State):
                 setattr(state, field.name, getattr(before, field.name))
             return None
+    assert result is not None
     _scale(state, 1.0 / length)
     state.time, state.step = before.time + options.dt, before.step + 1
     return replace(result, report=_merged(reports, lengths, state))

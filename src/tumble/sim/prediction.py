@@ -79,6 +79,7 @@ def prescribe_motion(model: Model, state: State, h: float, work: Workspace) -> N
         prescribed[row, 3:] = turn[1:] * (angle / (sine * h)) if sine > 0.0 else 0.0
         work.next_pose[body] = (work.backend.send(position), work.backend.send(orientation))
         if isinstance(motion, Conveyor):
+            assert work.surface is not None
             twist = motion.twist(where, state.time, places[row], turns[row])
             work.surface[body] = work.backend.send(twist)
             prescribed[row] += twist

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording", "open_recording", "report_columns"]
 
+FRAMES, SECONDS = 10, 2.0
+"""Between two checkpoints at least, where `Save` does not say."""
 ANEW = "Choose another name, or start anew with --overwrite (in Python Save(overwrite=True))."
 
 
@@ -40,8 +44,8 @@ class Recording:
     def __init__(self, save: Save, writer: TrajectoryWriter, run_id: str, description: Description) -> None:
         self.save, self.writer, self.run_id, self.description = save, writer, run_id, description
         self._checkpoint = save.checkpoint_path.resolve()  # the program may go to another folder
-        self._since = 0
-        """Frames since the last checkpoint"""
+        self._since, self._at = 0, -math.inf
+        """Frames since the last checkpoint, and the time of it [s]"""
         self._told = -1
         """Step up to which there are reports"""
 
@@ -65,15 +69,21 @@ class Recording:
         joints = sim.joint_reactions() if len(sim.model.joints.elements) else None
         self.writer.append_frame(sim.state, contacts, joints)
         self._since += 1
-        if last or self._since >= self.save.frames_per_checkpoint:
+        if last or self._is_due():
             self.checkpoint(sim)
+
+    def _is_due(self) -> bool:
+        frames = self.save.frames_per_checkpoint
+        if frames is None:
+            return self._since >= FRAMES and time.monotonic() - self._at >= SECONDS
+        return self._since >= frames
 
     def checkpoint(self, sim: Simulation) -> None:
         """Write a checkpoint, once the trajectory is safe; not while old frames are computed again."""
         self.writer.settle()
         if self.writer.caught_up:
             self.rescue(sim)
-            self._since = 0
+            self._since, self._at = 0, time.monotonic()
 
     def rescue(self, sim: Simulation) -> None:
         """Write a checkpoint that goes on behind the frames in the file, whatever became of the writer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 
 import numpy as np
 
@@ -128,10 +129,12 @@ REPORT_UNITS = dict.fromkeys(REPORT_COLUMNS, "1") | {n: unit for unit, names in 
 """Of every column."""
 
 
+_NUMBERS = attrgetter(*(f.name for f in fields(StepReport) if f.name not in _TEXT))
+
+
 def report_row(report: StepReport) -> list[float]:
     """The numbers of a report in the order of REPORT_COLUMNS, then those of its flow."""
-    numbers = [float(getattr(report, f.name)) for f in fields(StepReport) if f.name not in _TEXT]
-    return numbers + [report.seconds.get(s, 0.0) for s in STAGES] + list(report.flow.values())
+    return [*map(float, _NUMBERS(report))] + [report.seconds.get(s, 0.0) for s in STAGES] + list(report.flow.values())
 
 
 @dataclass(frozen=True, slots=True)

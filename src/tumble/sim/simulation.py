@@ -224,10 +224,10 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         self,
         state: State | None = None,
         *,
-        position: Sequence | None = None,
-        orientation: Sequence | None = None,
-        velocity: Sequence | None = None,
-        angular_velocity: Sequence | None = None,
+        position: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
     ) -> None:
         """Set the whole state, or some of the bodies' frames and velocities (arrays over all bodies).
 

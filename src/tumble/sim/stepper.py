@@ -212,9 +212,12 @@ def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Works
     """Solve, and again with more rows while a joint passes a limit that was thought far; the last problem with it."""
     problem, guess, law, contacts = task.problem, task.guess, scheme.options.law, work.contacts
     solution = _in_reach(solver.solve(problem, law=law, guess=guess), task, solver, scheme, work)
-    for _ in range(LIMIT_ROUNDS if work.joints is not None else 0):
-        work.set_velocity(problem.operator.velocity(work.laws.unshifted(solution)))
-        if not work.joints.catch_limits(work.velocity, scheme.h):
+    joints = work.joints
+    for _ in range(LIMIT_ROUNDS):
+        if joints is None:
+            break
+        work.set_velocity(problem.step_operator.velocity(work.laws.unshifted(solution)))
+        if not joints.catch_limits(work.velocity, scheme.h):
             break
         problem = work.rows.with_new_bounds(contacts, scheme.h, work.laws.pull)
         guess[:, : contacts.count] = solution.impulse[:, : contacts.count]
@@ -248,13 +251,13 @@ def _advance(
     reaction = None
     if joints is not None:
         bounded = impulse[0, contacts.count : problem.count]
-        start = work.middle.energy if scheme.moreau else None
+        start = work.middle.energy if scheme.moreau and work.middle is not None else None
         reaction = react(begun.kick, bounded, work, change, h, scheme.rest, start)
         if scheme.divisible and joints.open(state):
             return None
     if work.laws.columns:
         if reaction is not None:
-            problem.operator.relative(work.velocity, after)
+            problem.step_operator.relative(work.velocity, after)
         books.elastic = work.laws.end(impulse, after, work.velocity, h)
     if work.flow is not None:
         work.flow.begin(state)
@@ -268,7 +271,8 @@ def _advance(
         books.lift(correct_positions(model, state, contacts, problem, work, scheme.options))
     if reaction is not None:
         _hold(state, begun, reaction, books, scheme, work)
-        if scheme.divisible and joints.strained and solved.solution.converged:  # else it is the contacts' fault
+        strained = joints is not None and joints.strained and solved.solution.converged
+        if kept is not None and strained:  # where it has not converged it is the contacts' fault
             state.position, state.orientation, state.velocity, state.spin = kept
             return None
     state.memory = work.rows.remember(contacts, impulse)

@@ -39,7 +39,7 @@ def leave_overlaps(
     """
     n, b, rows = contacts.count, problem.backend, problem.vectors_of(_Free).rows
     left = problem.scratch_of(_Left, overlap=problem.bias.shape[1:]).overlap
-    problem.operator.relative(free, rows)
+    problem.step_operator.relative(free, rows)
     least, bounces = PART * b.largest(n, impulse[0]), b.zeros(0, bool) if hit is None else hit
     b.over_contacts(formulas.left_overlap)(n, contacts.gap, impulse, least, bounces, rows, problem.bias, left)
     deepest = b.largest(n, left)

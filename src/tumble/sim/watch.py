@@ -43,7 +43,7 @@ class Watch:
             remedy = f"In such steps {Status.OUT_OF_REACH.advice}. This is said once."
             warnings.warn(message(f"step {report.step}", rule, got, remedy), TumbleWarning, stacklevel=4)
         if self._joints is not None:
-            self._warn_joints(report)
+            self._warn_joints(self._joints, report)
         if self._options.unique_forces and not report.unique_forces and "unique" not in self.said:
             self.said.add("unique")
             rule, got = "the unique forces were not found", f"change of the motion {report.unique_error:.2g}"
@@ -53,9 +53,8 @@ class Watch:
             )
             warnings.warn(message(f"step {report.step}", rule, got, remedy), TumbleWarning, stacklevel=4)
 
-    def _warn_joints(self, report: StepReport) -> None:
+    def _warn_joints(self, joints: Joints, report: StepReport) -> None:
         """What is wrong with the joints in this step; each kind is said once."""
-        joints = self._joints
         remedy = "Remove one of them, or give a motor a maximum or a stiffness. This is said once."
         found = {}
         if report.joint_drift > CLOSED * joints.size:
@@ -118,9 +117,9 @@ class Watch:
 def blow_up(model: Model, failed: State, result: StepResult, limit: float) -> BlowUpError:
     """The error for a state that left every bound, naming the worst body."""
     finite = (
-        np.isfinite(failed.position).all(axis=1)
-        & np.isfinite(failed.velocity).all(axis=1)
-        & np.isfinite(failed.spin).all(axis=1)
+        np.all(np.isfinite(failed.position), axis=1)
+        & np.all(np.isfinite(failed.velocity), axis=1)
+        & np.all(np.isfinite(failed.spin), axis=1)
     )
     speed = np.where(finite, np.linalg.norm(np.where(finite[:, None], failed.velocity, 0.0), axis=1), np.inf)
     worst = int(np.argmax(np.where(model.body_kind == BodyKind.DYNAMIC, speed, -1.0)))

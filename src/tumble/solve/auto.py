@@ -292,6 +292,7 @@ class _Search:
         if self.error <= self.tolerance and not isinstance(self.problem.operator, ArticulatedOperator):
             return False
         found = self.best
+        assert found is not None
         if probe:
             solver = _descent(SolverAPGD, 0.0, Stop.NATURAL_MAP, probe)
             found = solver.solve(self.problem, law=Law.RELAXED, guess=self.guess)
@@ -348,6 +349,7 @@ class _Search:
         if not math.isfinite(self.error):
             status = Status.DIVERGED
         iterations = sum(entry[1] for entry in self.tried)
+        assert self.best is not None
         b = self.best
         return Solution(
             b.impulse,

@@ -24,7 +24,7 @@ STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2, Stop.LO
 LOCAL_TOLERANCE = 1e-4
 """Of the local error: a step is solved when no contact errs by more than this part of its own motion (at least of what
 gravity moves in a step)."""
-SCALING = {Scaling.NONE: 0, Scaling.SCALAR: 1, Scaling.NORMAL_TANGENTIAL: 2}
+SCALING: dict[str, int] = {Scaling.NONE: 0, Scaling.SCALAR: 1, Scaling.NORMAL_TANGENTIAL: 2}
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +63,7 @@ class Solver(Protocol):
 
     def solve(self, problem: ConeProblem, *, law: Law | str = Law.COULOMB, guess: np.ndarray | None = None) -> Solution:
         """Solve under a law, from a guess (3, cap) or from zero."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +234,7 @@ class ScaledProblem:
     """A problem in scaled impulses x = S^-1 g: operator S N S, bias S r, friction mu s_n / s_t."""
 
     def __init__(
-        self, problem: ConeProblem, scaling: Scaling, coulomb: bool, guess: np.ndarray | None, history: np.ndarray
+        self, problem: ConeProblem, scaling: str, coulomb: bool, guess: np.ndarray | None, history: np.ndarray
     ) -> None:
         self.problem, n = problem, problem.count
         self.backend = b = problem.backend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -32,12 +32,15 @@ class Form(Protocol):
 
     def velocity(self, x: np.ndarray) -> np.ndarray:
         """u = N x + r."""
+        ...
 
     def correction(self, u: np.ndarray) -> np.ndarray:
         """mu |u_T|, or its like."""
+        ...
 
     def natural_map(self, x: np.ndarray, u: np.ndarray, law: Law) -> float:
         """The error."""
+        ...
 
 
 def fixed_point(
@@ -58,9 +61,10 @@ def fixed_point(
     best, best_error, error = x, form.natural_map(x, u, Law.COULOMB), np.inf
     slow, since = 0, 0
     for round_ in range(1, limit + 1):
-        x = inner(shift, min(best_error, 1.0))
-        if x is None:
+        found = inner(shift, min(best_error, 1.0))
+        if found is None:
             return best, round_, Status.STALLED
+        x = found
         u = form.velocity(x)
         last, error = error, form.natural_map(x, u, Law.COULOMB)
         if error < best_error:
@@ -107,7 +111,7 @@ class SolverFixedPoint(MeasuredSolver):
             )
 
     def _find(self, problem: ConeProblem, law: Law, start: np.ndarray) -> tuple[np.ndarray, int, int, Status]:
-        inner = self.inner if self.inner is not None else SolverAPGD()
+        inner: Any = self.inner if self.inner is not None else SolverAPGD()  # a dataclass with a tolerance
         if law == Law.RELAXED:
             solution = replace(inner, tolerance=self.target).solve(problem, law=law, guess=start)
             return solution.impulse, solution.iterations, solution.products, solution.status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,7 +73,7 @@ class SolverInteriorPoint(MeasuredSolver):
         )
         x, iterations, products, ending = self._central(form, cones, np.arange(5 * n), law, np.zeros((n, 5)))
         impulse = form.to_impulse(x)
-        residuals = measure_rolling(problem, impulse, law)
+        residuals: Any = measure_rolling(problem, impulse, law)  # fewer measures than those of cones
         for _ in range(10 if self.polish else 0):  # until the measure, which has weights of its own, is met
             if residuals.natural_map <= self.target:
                 break
@@ -142,8 +142,10 @@ class SolverInteriorPoint(MeasuredSolver):
         matrix = form.matrix[rows][:, rows]
         if self.form == "dual":
             return DualProgram(matrix, cones, self.limit, self._precision)
-        operator = form.problem.operator
-        root = _contact_root(operator, form)[rows] if isinstance(operator, ContactOperator) else factor(matrix)
+        if isinstance(form, MatrixForm) and isinstance(form.problem.operator, ContactOperator):
+            root = _contact_root(form.problem.operator, form)[rows]
+        else:
+            root = factor(matrix)
         return PrimalProgram(root, cones, self.limit, self._precision)
 
 

@@ -25,7 +25,7 @@ __all__ = ["lanes_of"]
 def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]:
     """Lanes for a problem, kept between steps; their content is whatever was left there."""
     last = problem.kept(_single if dtype is np.float32 else _double)
-    few, start = problem.count <= LANE_FEW, problem.operator.arrays.entry_start
+    few, start = problem.count <= LANE_FEW, problem.step_operator.contacts.entry_start
     contacts, bodies = last.contacts[0], last.bodies[0]
     if contacts.count != problem.count or bodies.start is not start:
         n = len(bodies.inverse)
@@ -36,8 +36,8 @@ def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]
 
 
 def _make(problem: ConeProblem, dtype: type) -> _Lanes:
-    cap, start = problem.bias.shape[1], problem.operator.arrays.entry_start
-    entries, bodies = len(problem.operator.arrays.entry_arm), len(problem.operator.arrays.inverse_mass)
+    cap, start = problem.bias.shape[1], problem.step_operator.contacts.entry_start
+    entries, bodies = len(problem.step_operator.contacts.entry_arm), len(problem.step_operator.contacts.inverse_mass)
     groups, parts = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS)
     ends, shared = np.zeros(groups * END_ROWS, dtype), problem.kept(_shared)
     block, partial = np.zeros(groups * LANE_ROWS, dtype), np.zeros((parts, 3 * LANES), dtype)
@@ -57,7 +57,7 @@ def _double(problem: ConeProblem) -> _Lanes:
 
 
 def _shared(problem: ConeProblem) -> _Shared:
-    entries, parts = len(problem.operator.arrays.entry_arm), blocks(problem.bias.shape[1], LANE_CONTACTS)
+    entries, parts = len(problem.step_operator.contacts.entry_arm), blocks(problem.bias.shape[1], LANE_CONTACTS)
     return _Shared(np.zeros(entries, np.uint32), np.zeros((parts, 5 * LANES)))
 
 

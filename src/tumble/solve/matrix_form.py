@@ -103,14 +103,20 @@ class MatrixForm:
         self.hat = self.scale * weight[:n, None]
         self.hat_friction = np.where(self.cone, mu, mu * weight[:n] / self.unit)
         flat = self.scale.ravel()
-        self.matrix = None
+        self._matrix: sp.csr_matrix | None = None
         if matrix:
-            self.matrix = sp.csr_matrix(sp.diags(flat) @ problem.operator.to_sparse() @ sp.diags(flat))
+            self._matrix = sp.csr_matrix(sp.diags(flat) @ problem.operator.to_sparse() @ sp.diags(flat))
         self.sliding = mu > 0.0
         carry = np.repeat(self.sliding[:, None], dim, axis=1)
         carry[:, 0] = True
         self.carry = carry
         self.rows = np.flatnonzero(carry.ravel())
+
+    @property
+    def matrix(self) -> sp.csr_matrix:
+        """N without units, of a form that was made with it."""
+        assert self._matrix is not None
+        return self._matrix
 
     def reduced(self) -> sp.csr_matrix:
         """The matrix of the rows that carry an impulse."""
@@ -118,7 +124,7 @@ class MatrixForm:
 
     def velocity(self, x: np.ndarray) -> np.ndarray:
         """u = N x + r (count, dim)."""
-        if self.matrix is None:
+        if self._matrix is None:
             g, product = np.zeros_like(self.problem.bias), np.zeros_like(self.problem.bias)
             g[: self.dim, : self.count] = (self.scale * x).T
             self.problem.operator.product(g, product)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,7 +67,7 @@ class PolyhedralSolver(MeasuredSolver):
             ending = Status.CONVERGED
         g = np.ascontiguousarray(impulse[: problem.dim].T).ravel()
         objective = float(g @ (0.5 * (problem.matrix @ g) + problem.bias))
-        residuals = PolyhedralResiduals(law, error, objective)
+        residuals: Any = PolyhedralResiduals(law, error, objective)  # fewer measures than those of cones
         return Solution(impulse, law, self.name, ending, iterations, 0, residuals, np.zeros(1))
 
     def _find(self, problem: ConeProblem, law: Law, start: np.ndarray) -> tuple[np.ndarray, int, int, Status]:

@@ -66,7 +66,7 @@ def worst_speed(problem: ConeProblem) -> float:
 
 def moved_mass(problem: ConeProblem) -> float:
     """Of all bodies that can move [kg]."""
-    ease = problem.operator.contacts.inverse_mass
+    ease = problem.step_operator.contacts.inverse_mass
     mass = problem.scratch_of(_Masses, body=ease.shape[:1]).body
     problem.backend.over_bodies(formulas.mass_of)(len(ease), ease, mass)
     return problem.backend.total(len(ease), mass)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from .. import checks
@@ -44,10 +45,15 @@ SOLVERS: dict[str, type[Solver]] = {
 }
 
 
+def options_of(kind: type[Solver]) -> set[str]:
+    """Names of the options of a solver."""
+    return {field.name for field in fields(kind)}  # type: ignore[arg-type]
+
+
 def make_solver(name: str = "apgd", **options: object) -> Solver:
     """A solver by name with its options; unknown ones raise."""
     kind = SOLVERS[checks.choice("solver.name", name, SOLVERS)]
-    known = set(kind.__dataclass_fields__)
+    known = options_of(kind)
     for key, value in options.items():
         if key not in known:
             raise OptionsError(

@@ -15,7 +15,7 @@ import numpy as np
 from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
-from ..problem.operators import ContactOperator
+from ..problem.operators import ContactOperator, RollingOperator
 
 __all__ = ["Residuals", "measure"]
 
@@ -125,6 +125,7 @@ def weigh(problem: ConeProblem, mode: int) -> Weights:
     if not problem.known:
         problem.operator.diagonal_blocks(diagonal)
         if rolls:
+            assert isinstance(problem.operator, RollingOperator)
             problem.operator.turn_diagonal(turns)
     if rolls:
         b.weigh_rolling(problem.count, diagonal, turns, mode, *made)

@@ -188,6 +188,8 @@ def check_address(address: str) -> None:
     """Refuse what is no address before the cluster's library tries it, which answers with pages of its own words."""
     kind, sign, place = address.partition("://")
     host, _, port = place.rpartition(":")
+    if kind == "inproc" and place:  # a cluster within this process
+        return
     if sign and kind in PROTOCOLS and host and port.isdigit() and 0 < int(port) < 65536:
         return
     hint = nearest(kind, PROTOCOLS) if sign and kind not in PROTOCOLS else ""

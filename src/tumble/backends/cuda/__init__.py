@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import OptionsError, message
-from ...kernels.cover import MOST
 from ..base import PASSES
 from ..cpu.broad import FEW, LEVELS
 from ..cpu.surfaces import SURFACE_COLUMNS, SURFACE_ROWS
@@ -17,6 +16,7 @@ from .apgd import SPENT, apgd, apgd_single
 from .bodies import advance, drift_bodies, largest_speed, place_shapes, predict
 from .broad import PAIR_BLOCK, build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
 from .contacts import (
+    MOST,
     SCRATCH,
     SORT_BODIES,
     SORT_PARTS,

@@ -15,7 +15,9 @@ from .sums import CHUNK, Folded
 
 xp = provider.xp
 
-find_ball_contacts = item_pass(narrow.find_ball_contacts)
+MOST = 1
+"""Contact points that a pair may have: those of a ball have one, and each block needs room for so many."""
+find_ball_contacts = item_pass(narrow.find_ball_contacts, MOST=MOST)
 arrange_contacts = item_pass(arrange.arrange_contacts)
 
 

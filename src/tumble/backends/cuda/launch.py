@@ -135,9 +135,9 @@ def _nobody() -> int:
     return 0
 
 
-def block_of(function: Callable, size: int) -> Callable:
+def block_of(function: Callable, size: int, **constants: int) -> Callable:
     """The body of a pass over blocks (`kernels.jit.blockwise`) for blocks of so many items: the one that processors
-    run, the same code object with another size of its blocks."""
+    run, the same code object with another size of its blocks, and other values of some constants."""
 
     def block_length(block: Any, count: Any) -> Any:
         return min(size, count - block * size)
@@ -146,7 +146,7 @@ def block_of(function: Callable, size: int) -> Callable:
         return np.uint64(block * size + item)
 
     names = dict(function.__globals__)
-    names |= dict.fromkeys(SIZES_OF_BLOCKS.intersection(names), size)
+    names |= dict.fromkeys(SIZES_OF_BLOCKS.intersection(names), size) | constants
     for own in (block_length, item_index):
         if own.__name__ in names:
             names[own.__name__] = device_function(own)
@@ -159,11 +159,11 @@ def block_of(function: Callable, size: int) -> Callable:
 SIZES_OF_BLOCKS = {"BLOCK", "BODY_BLOCK", "PAIR_BLOCK"}
 
 
-def item_pass(pass_: Callable) -> Callable:
-    """The pass of the processors, with a thread for each item."""
+def item_pass(pass_: Callable, **constants: int) -> Callable:
+    """The pass of the processors, with a thread for each item; constants: those that have another value here."""
     parameters = list(inspect.signature(pass_.body).parameters)[1:]
     count = eval(f"lambda {', '.join(parameters)}: {pass_.items}")
-    kernel = item_kernel(pass_.body, parameters, block_of(pass_.body, 1))
+    kernel = item_kernel(pass_.body, parameters, block_of(pass_.body, 1, **constants))
 
     def run(*arguments: Any) -> None:
         n = int(count(*arguments))

@@ -21,7 +21,7 @@ def candidates(pile: Pile, threads: int) -> Iterator[Candidate]:
         scene = SceneBuilder(gravity=(0.0, 0.0, -pile.gravity))
         grain = scene.add_material(Material(friction=pile.friction))
         for half, centre in pile.walls():
-            scene.add_static(Box(tuple(2.0 * x for x in half)), position=centre, material=grain)
+            scene.add_static(Box((2.0 * half[0], 2.0 * half[1], 2.0 * half[2])), position=centre, material=grain)
         scene.add_spheres(pile.radius, mass=1.0, material=grain, position=pile.points, name="grains")
         solver = None if iterations is None else SolverAPGD(tolerance=0.0, max_iterations=iterations)
         options = StepOptions(dt=pile.dt)

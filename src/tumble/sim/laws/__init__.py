@@ -13,6 +13,7 @@ import numpy as np
 
 from ...collide.contacts import Contacts
 from ...enums import Law
+from ...problem.assemble import ContactTable
 from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 from ...solve.base import Solution, Solver
@@ -47,7 +48,7 @@ class ContactLaws:
         self._found: FoundContacts | None = None
         self._free = backend.zeros((0, 0))
 
-    def soften(self, contacts: Contacts, h: float, compliance: np.ndarray) -> None:
+    def soften(self, contacts: ContactTable, h: float, compliance: np.ndarray) -> None:
         """Compliance E of the contacts (2, cap) [1/kg]."""
         for law in self._laws:
             law.soften(contacts, h, compliance)
@@ -67,7 +68,7 @@ class ContactLaws:
         self._found = None
         if self._laws and contacts.count:
             self._free = fitting(self._free, *problem.bias.shape)
-            problem.operator.relative(free, self._free)
+            problem.step_operator.relative(free, self._free)
             touch = ReadArrays(*(getattr(contacts, name) for name in ReadArrays._fields))
             self._found = FoundContacts(
                 touch, contacts.count, contacts.friction, problem, h, before, self._free, free, remembered
@@ -90,14 +91,15 @@ class ContactLaws:
     @property
     def hit(self) -> np.ndarray | None:
         """Contacts that bounce (count,), or None."""
-        restitution = self._of(Restitution)
-        return None if restitution is None else restitution.hit[: self._found.count]
+        restitution, found = self._of(Restitution), self._found
+        return None if restitution is None or found is None else restitution.hit[: found.count]
 
     def unshifted(self, solution: Solution) -> np.ndarray:
         """Impulses of the contacts themselves: without what cohesion shifted."""
-        if self.pull is None:
+        cohesion = self._of(Cohesion)
+        if cohesion is None or cohesion.pull is None:
             return solution.impulse
-        return self._by_kind[Cohesion].unshifted(solution.impulse)
+        return cohesion.unshifted(solution.impulse)
 
     def _of(self, kind: type) -> Any:
         """The law of this kind, or None where the scene or the step has none."""
@@ -108,10 +110,10 @@ class ContactLaws:
     ) -> tuple[ConeProblem, Solution, np.ndarray]:
         """The impulses of the contacts themselves (3 or 6, cap) [N s], with those of further rounds of hits, and the
         problem and solution of the last one."""
-        restitution, impulse = self._of(Restitution), self.unshifted(solution)
-        if restitution is None or not self._backend.largest(self._found.count, impulse[0]) > 0.0:
+        restitution, found, impulse = self._of(Restitution), self._found, self.unshifted(solution)
+        if restitution is None or found is None or not self._backend.largest(found.count, impulse[0]) > 0.0:
             return problem, solution, impulse
-        return restitution.rebounds(self._found, problem, solution, self.pull, solver=solver, law=law)
+        return restitution.rebounds(found, problem, solution, self.pull, solver=solver, law=law)
 
     def end(self, impulse: np.ndarray, after: np.ndarray, velocity: np.ndarray, h: float) -> float:
         """Write what contacts remember of this step into the columns given to `change`; returns the energy that they
@@ -119,6 +121,7 @@ class ContactLaws:
         bodies (n, 6)."""
         if self._found is None:
             return 0.0
-        shift = self._by_kind[Cohesion].shift if self.pull is not None else self._backend.zeros(0)
+        cohesion = self._of(Cohesion)
+        shift = cohesion.shift if cohesion is not None and cohesion.pull is not None else self._backend.zeros(0)
         ended = Ended(impulse, shift, after, velocity, h)
         return sum((law.end(self._found, ended) for law in self._laws), 0.0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...collide.contacts import Contacts
+from ...problem.assemble import ContactTable
 from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 
@@ -74,7 +74,7 @@ class ContactLaw:
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         self.backend = backend
 
-    def soften(self, contacts: Contacts, h: float, compliance: np.ndarray) -> None:
+    def soften(self, contacts: ContactTable, h: float, compliance: np.ndarray) -> None:
         """Write the compliance E (2, cap) of the contacts [1/kg]."""
 
     def change(self, found: FoundContacts) -> None:

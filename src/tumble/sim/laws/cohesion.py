@@ -65,7 +65,7 @@ class Cohesion(ContactLaw):
         problem.operator.diagonal_blocks(self._diagonal)
         self._shift(
             n, found.touch, self._tables, DEFAULT_RANGE, found.before, self._diagonal,
-            problem.operator.contacts.compliance, found.h, self.shift,
+            problem.step_operator.contacts.compliance, found.h, self.shift,
         )  # fmt: skip
         self._any = self.backend.largest(n, self.shift) > 0.0
         if self._any:

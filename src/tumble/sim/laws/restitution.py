@@ -169,11 +169,11 @@ class Restitution(ContactLaw):
             both = total.copy()
             self._add(problem.count, impulse, both)
             total = both
-        change = problem.operator.velocity(total)
+        change = problem.step_operator.velocity(total)
         velocity = np.empty_like(found.velocity_free)
         self._sum(len(velocity), found.velocity_free, change, velocity)
         self._after = fitting(self._after, *problem.bias.shape)
-        problem.operator.relative(velocity, self._after)
+        problem.step_operator.relative(velocity, self._after)
         return self._after
 
     def _what_is_left(

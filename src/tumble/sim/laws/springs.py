@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...collide.contacts import Contacts
 from ...kernels import laws as formulas
+from ...problem.assemble import ContactTable
 from ...scene.materials import PairLaws
 from .base import Column, ContactLaw, Ended, FoundContacts, fitting
 
@@ -53,7 +53,7 @@ class Springs(ContactLaw):
         self._bias = backend.over_contacts(formulas.spring_bias)
         self._end = backend.over_contacts(formulas.spring_end)
 
-    def soften(self, contacts: Contacts, h: float, compliance: np.ndarray) -> None:
+    def soften(self, contacts: ContactTable, h: float, compliance: np.ndarray) -> None:
         """E of every contact; the damper of the normal acts on contacts that touch already."""
         self._soften(contacts.count, contacts.pair, contacts.gap, self._springs, h, compliance)
 
