@@ -27,7 +27,7 @@ def to_xarray(run: Trajectory) -> Any:
         "name": ("body", np.asarray(source.names, dtype=str)),
     }
     coordinates |= dict(PARTS.values())
-    present = np.array([source.frame(i).present for i in range(run.frames)], bool).reshape(run.frames, -1)
+    present = np.array([run.present(i)[source.bodies] for i in range(run.frames)], bool).reshape(run.frames, -1)
     found: dict[str, Any] = {}
     for field in run.fields:
         if field in BODY_FIELDS:
