@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+import tumble as tb
 from tumble.errors import OptionsError
 from tumble.export import export
 
@@ -101,3 +102,18 @@ def test_xarray_that_is_missing_is_named(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(OptionsError, match=r"needs the package xarray .*pip install 'tumble\[xarray\]'"):
         run.to_xarray()
+
+
+def test_xarray_of_some_bodies(tmp_path):
+    pytest.importorskip("xarray", reason="xarray is not installed: its datasets are not looked at")
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace(), name="floor")
+    scene.add_spheres(0.1, mass=1.0, position=[(0, 0, 1), (1, 0, 1), (2, 0, 1)], name="balls")
+    save = tb.Save(path=tmp_path / "run.h5", every=2, bodies=(2, 3), fields=("position",))
+    sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=0.01), threads=1)
+    sim.run(until=0.06, save=save, progress=False)
+    with tb.Trajectory(save.path) as run:
+        found = run.to_xarray()
+    assert found.body.values.tolist() == [2, 3] and found.sizes["time"] == 4 and "velocity" not in found
+    assert found.position.isel(time=-1).values.tolist() == sim.positions()[2:].tolist()
+    assert found.step.values.tolist() == [1, 2, 3, 4, 5, 6]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..observe.layout import BODY_FIELDS, JOINT_FIELDS, UNITS
 from ..observe.trajectory import Trajectory
-from .source import Source, needed
+from .source import needed
 
 __all__ = ["to_xarray"]
 
@@ -19,15 +19,14 @@ def to_xarray(run: Trajectory) -> Any:
     """All frames but contacts, of which each frame has another number; bodies that are absent are NaN. See
     docs/export.md."""
     xarray = needed("xarray", "xarray", "xarray")
-    source = Source(run)
     coordinates: dict[str, Any] = {
         "time": ("time", run.times, {"units": "s"}),
         "frame": ("time", np.arange(run.frames)),
-        "body": ("body", source.bodies),
-        "name": ("body", np.asarray(source.names, dtype=str)),
+        "body": ("body", run.bodies),
+        "name": ("body", np.array([run.model.name(int(body)) for body in run.bodies], str)),
     }
     coordinates |= dict(PARTS.values())
-    present = np.array([source.frame(i).present for i in range(run.frames)], bool).reshape(run.frames, -1)
+    present = np.array([run.present(i)[run.bodies] for i in range(run.frames)], bool).reshape(run.frames, -1)
     found: dict[str, Any] = {}
     for field in run.fields:
         if field in BODY_FIELDS:
