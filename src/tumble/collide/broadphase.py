@@ -17,6 +17,7 @@ from ..backends.shape_arrays import (
     CarriedArrays,
     FilterArrays,
     GridArrays,
+    KeptArrays,
     LocalArrays,
     PairArrays,
     PlaneArrays,
@@ -29,6 +30,10 @@ from ..enums import ShapeKind
 from ..scene.model import Model
 
 __all__ = ["PairSearch"]
+
+ROOM, CALM = 0.1, 4.0
+"""Boxes are wider by this part of the smallest half-extent for pairs that are kept from step to step, which are sought
+where the fastest body has room for so many steps."""
 
 
 class PairSearch:
@@ -68,19 +73,32 @@ class PairSearch:
             self._grid.single[:m] = np.arange(m)
         self._planes = np.flatnonzero(model.shape_kind == ShapeKind.HALF_SPACE).astype(np.int32)
         self.blocks = blocks(m, backend.PAIR_BLOCK)
-        self._reserve(4 * backend.PAIR_BLOCK)
+        self.pairs = self._room(4 * backend.PAIR_BLOCK)
+        self._kept = KeptArrays(
+            np.zeros((m, 6)),
+            np.zeros(m, np.int8),
+            np.zeros(m, np.int8),
+            self._room(4 * backend.PAIR_BLOCK),
+            np.zeros(self.blocks, np.int64),
+            np.zeros(3, np.int64),
+            np.zeros(0, np.int32),
+        )
+        self._smallest = float(np.min(model.shape_smallest, initial=np.inf))
         self.reach_speed = np.zeros(model.body_count)
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
         self._spread = SpreadArrays(
-            np.zeros(8 * backend.LEVELS, np.int64), self.reach_speed, np.zeros(model.body_count)
+            np.zeros(8 * backend.LEVELS, np.int64),
+            self.reach_speed,
+            np.zeros(model.body_count),
         )
         self._stir = 0.0
         self._no_scratch, self._speeds = np.zeros(1), np.zeros(blocks(model.body_count, BODY_BLOCK))
-        self._smallest_margin = 0.05 * float(np.min(model.shape_smallest, initial=np.inf))
+        self._smallest_margin = 0.05 * self._smallest
 
-    def _reserve(self, capacity: int) -> None:
+    def _room(self, capacity: int) -> PairArrays:
+        """Room for so many pairs a block."""
         pair = np.zeros((self.blocks * capacity, 2), np.int32)
-        self.pairs = PairArrays(pair, capacity, np.zeros(self.blocks, np.int64))
+        return PairArrays(pair, capacity, np.zeros(self.blocks, np.int64))
 
     def place(
         self,
@@ -109,11 +127,17 @@ class PairSearch:
         planes = PlaneArrays(self._planes, self.shapes.position, self.shapes.matrix, free)
         # Where nothing moves farther than the margin, no neighbour can hand on more than it covers.
         quiet = self._stir <= (self._smallest_margin if margin < 0.0 else margin)
-        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet)
+        room = ROOM * self._smallest if np.isfinite(self._smallest) else 0.0
+        if CALM * self._stir > room:
+            room = 0.0
+        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet, self._few, room)
         while True:
-            most, total = self._backend.search_pairs(
-                self._boxed, self._filters, planes, self._grid, self._few, rule, self.pairs, self._spread
+            most, most_kept, total = self._backend.search_pairs(
+                self._boxed, self._filters, planes, self._grid, rule, self._kept, self.pairs, self._spread
             )
-            if most <= self.pairs.capacity:
+            if most_kept > self._kept.pairs.capacity:
+                self._kept = self._kept._replace(pairs=self._room(most_kept + most_kept // 4))
+            elif most > self.pairs.capacity:
+                self.pairs = self._room(most + most // 4)
+            else:
                 return total
-            self._reserve(most + most // 4)
