@@ -277,6 +277,14 @@ class AxisArrays(NamedTuple):
     axis: np.ndarray  # (places, 3): from the first to the second, in the frame of the first
 
 
+class ConvexPools(NamedTuple):
+    """What pairs of convex shapes are found with."""
+
+    hulls: HullPool
+    loops: LoopPool
+    axes: AxisArrays
+
+
 class LocatedArrays(NamedTuple):
     """Where the shapes of contacts belong."""
 

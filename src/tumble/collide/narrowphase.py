@@ -7,7 +7,16 @@ from types import ModuleType
 import numpy as np
 
 from ..backends.base import blocks as blocks_of
-from ..backends.shape_arrays import AxisArrays, BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
+from ..backends.shape_arrays import (
+    AxisArrays,
+    BodyArrays,
+    ConvexPools,
+    LocatedArrays,
+    OrderArrays,
+    RawArrays,
+    SideArrays,
+    pools_of,
+)
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads
@@ -63,6 +72,7 @@ class ContactSearch:
         places = 1 << int(np.ceil(np.log2(AXES * model.shape_count + 1))) if self._has_convex else 1
         self._axes = AxisArrays(np.full(places, -1, np.int64), np.zeros((places, 3)))
         self._pools = pools_of(model.geometry)
+        self._convex = ConvexPools(self._pools.hulls, self._pools.loops, self._axes)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
         n, bins = model.body_count, blocks_of(model.body_count, backend.SORT_BODIES)
         self._bodies = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -92,10 +102,7 @@ class ContactSearch:
             if self._has_balls:
                 b.find_ball_contacts(pairs.shapes, bodies, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_convex:
-                b.find_convex_contacts(
-                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, self._axes, raw,
-                    self._scratch,
-                )  # fmt: skip
+                b.find_convex_contacts(pairs.shapes, bodies, self._convex, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_surfaces:
                 b.find_surface_contacts(
                     pairs.shapes, bodies, pools.surfaces, h, margin, pairs.pairs, raw, self._scratch, self._rows
