@@ -239,6 +239,7 @@ class SearchRule(NamedTuple):
     quiet: bool  # no neighbour can hand on more than the margin covers
     few: bool  # all are compared with all
     room: float  # by so much boxes are wider for pairs that are kept from step to step [m]; 0: none are
+    far: float  # and by the way of a body in this time [s]
 
 
 class SpreadArrays(NamedTuple):

@@ -32,8 +32,8 @@ from ..scene.model import Model
 __all__ = ["PairSearch"]
 
 ROOM, CALM = 0.1, 4.0
-"""Boxes are wider by this part of the smallest half-extent for pairs that are kept from step to step, which are sought
-where the fastest body has room for so many steps."""
+"""Boxes are wider by this part of the smallest half-extent for pairs that are kept from step to step, those of faster
+bodies by their way in so many steps; pairs are kept where bodies have that room for so many steps on average."""
 
 
 class PairSearch:
@@ -91,8 +91,8 @@ class PairSearch:
             self.reach_speed,
             np.zeros(model.body_count),
         )
-        self._stir = 0.0
-        self._no_scratch, self._speeds = np.zeros(1), np.zeros(blocks(model.body_count, BODY_BLOCK))
+        self._stir = self._mean = 0.0
+        self._no_scratch, self._speeds = np.zeros(1), np.zeros((blocks(model.body_count, BODY_BLOCK), 2))
         self._smallest_margin = 0.05 * self._smallest
 
     def _room(self, capacity: int) -> PairArrays:
@@ -110,7 +110,7 @@ class PairSearch:
         margin: float,
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
-        self._stir = self._backend.place_step(
+        self._stir, self._mean = self._backend.place_step(
             self.shapes,
             self._local,
             CarriedArrays(position, orientation, matrix, free),
@@ -128,9 +128,9 @@ class PairSearch:
         # Where nothing moves farther than the margin, no neighbour can hand on more than it covers.
         quiet = self._stir <= (self._smallest_margin if margin < 0.0 else margin)
         room = ROOM * self._smallest if np.isfinite(self._smallest) else 0.0
-        if CALM * self._stir > room:
+        if CALM * self._mean > room:
             room = 0.0
-        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet, self._few, room)
+        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet, self._few, room, CALM * h)
         while True:
             most, most_kept, total = self._backend.search_pairs(
                 self._boxed, self._filters, planes, self._grid, rule, self._kept, self.pairs, self._spread

@@ -282,13 +282,15 @@ def _left_kept_box(block, shapes, filters, kept):
 
 
 @blockwise(PAIR_BLOCK, "shapes.kind.size")
-def widen(block, shapes, filters, room, kept):
-    """Boxes to keep, with room to move on all sides [m]."""
+def widen(block, shapes, filters, free, room, far, kept):
+    """Boxes to keep, with room to move on all sides [m], as much as the body's way in the time `far` at least."""
     for i in range(block * PAIR_BLOCK, min(shapes.kind.size, (block + 1) * PAIR_BLOCK)):
-        kept.kind[i], kept.body_kind[i] = shapes.kind[i], filters.kind[shapes.body[i]]
+        b = shapes.body[i]
+        kept.kind[i], kept.body_kind[i] = shapes.kind[i], filters.kind[b]
+        own = max(room, far * norm((free[b, 0], free[b, 1], free[b, 2])))
         for k in range(3):
-            kept.box[i, k] = shapes.box[i, k] - room
-            kept.box[i, 3 + k] = shapes.box[i, 3 + k] + room
+            kept.box[i, k] = shapes.box[i, k] - own
+            kept.box[i, 3 + k] = shapes.box[i, 3 + k] + own
 
 
 @blockwise(PAIR_BLOCK, "shapes.kind.size")

@@ -42,12 +42,15 @@ from .works import contact_work
 
 @loop
 def place_step(shapes, local, bodies, pools, h, margin, scratch, partial, box):
-    """World poses and bounding boxes of all shapes over the step; returns the largest travel of a body [m]. partial
-    (blocks of bodies,): scratch."""
+    """World poses and bounding boxes of all shapes over the step; returns the largest and the mean travel of a body
+    [m]. partial (blocks of bodies, 2): scratch."""
     speed_blocks(bodies.free, partial)
-    stir = h * partial_most(bodies.free.shape[0], BODY_BLOCK, partial)
+    top, total, count = 0.0, 0.0, bodies.free.shape[0]
+    for block in range((count + BODY_BLOCK - 1) // BODY_BLOCK):
+        top, total = max(top, partial[block, 0]), total + partial[block, 1]
+    stir = h * top
     place_shapes(shapes, local, bodies, pools, h, margin, stir, scratch, box)
-    return stir
+    return stir, h * total / max(1, count)
 
 
 @loop
@@ -64,7 +67,7 @@ def search_pairs(boxed, filters, planes, grid, rule, kept, pairs, spread):
         keep = rule.room > 0.0 and kept.state[2] == 0
         kept.state[2] = max(0, kept.state[2] - 1)
     if keep and not holds:
-        widen(boxed, filters, rule.room, kept)
+        widen(boxed, filters, planes.free, rule.room, rule.far, kept)
         wide = BoxedArrays(boxed.kind, boxed.body, kept.box)
         used = in_grid(wide, grid, spread)
         find_pairs(
