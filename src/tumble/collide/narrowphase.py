@@ -115,7 +115,7 @@ class ContactSearch:
         contacts.count = total
         if total > 0:
             if self._order is None or self._order.low is not contacts.unsorted[0]:
-                self._order = OrderArrays(*self._bodies, *self._bins, *contacts.unsorted)
+                self._order = OrderArrays._make((*self._bodies, *self._bins, *contacts.unsorted))
             b.order_contacts(total, raw, self._located, self._sides, self._order, contacts.sorted, contacts.arranged)
         if self._place is not None:  # so far bodies were numbered by uid
             self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)
