@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+import tumble as tb
 from tumble.backends.base import blocks
 from tumble.backends.shape_arrays import BoxedArrays, FilterArrays, GridArrays, PairArrays, PlaneArrays
+from tumble.collide.broadphase import PairSearch
 from tumble.enums import BodyKind, ShapeKind
 from tumble.scene import rotation
 
@@ -196,3 +200,47 @@ def test_speed_is_handed_on_to_neighbours_and_theirs(backend, m):
         speed = np.maximum(last, wanted)
     assert_close(reach, wanted, 1.0 + wanted.max(), 4.0)
     assert backend.most_and_total(found) == (found.max(), found.sum())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_pairs_that_are_kept_are_those_of_a_fresh_search(backend, seed):
+    """Bodies that jitter, rest, run and stop, over a plane and beside walls; some go and come back (their shape becomes
+    a half-space, as emitters have it): in every step the pairs are those that a search without a past finds."""
+    rng, scene = np.random.default_rng(seed), tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    scene.add_static(tb.Box((4.0, 0.1, 4.0)), position=(0.0, 0.0, 1.0))
+    where = rng.uniform(-0.5, 0.5, (300, 3))
+    for k, p in enumerate(where):
+        size = float(rng.uniform(0.03, 0.09))
+        scene.add_body(tb.Sphere(size) if k % 3 else tb.Box((size, 2 * size, size)), density=1e3, position=p)
+    model = scene.build()
+    model = dataclasses.replace(model, shape_kind=model.shape_kind.copy())
+    kind = model.shape_kind
+    kind.setflags(write=True)
+    state, n, h = model.initial.copy(), model.body_count, 1e-2
+    whole, search = kind.copy(), PairSearch(model, backend)
+    served = built = 0
+    for step in range(60):
+        kind[:] = whole
+        fresh = PairSearch(model, backend)
+        if step in (20, 21, 40):  # some are gone, and back again
+            kind[10:40] = ShapeKind.HALF_SPACE if step != 21 else whole[10:40]
+        speed = 0.5 if 30 <= step < 36 else 0.004 * rng.random()
+        free = np.c_[rng.normal(size=(n, 3)) * speed, rng.normal(size=(n, 3)) * 0.2]
+        free[:2] = 0.0
+        matrix = rotation.matrix(state.orientation).reshape(-1, 9).copy()
+        found = []
+        before = search._kept.state.copy()
+        for one in (search, fresh):
+            one.place(state.position, state.orientation, matrix, free, h, -1.0)
+            total = one.find(free, h, -1.0)
+            pairs, capacity, count = one.pairs
+            rows = [pairs[b * capacity : b * capacity + count[b]] for b in range(one.blocks)]
+            found.append(sorted(tuple(sorted(row)) for row in np.concatenate(rows).tolist()))
+            assert total == len(found[-1]) == len(set(found[-1]))
+        assert found[0] == found[1]
+        served += search._kept.state[1] > before[1]
+        built += search._kept.state[0] == 1 and search._kept.state[1] == 0
+        state.position += h * free[:, :3]
+        state.orientation = rotation.turned(state.orientation, h * free[:, 3:])
+    assert served > 15 and built > 2

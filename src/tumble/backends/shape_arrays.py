@@ -237,6 +237,9 @@ class SearchRule(NamedTuple):
     h: float
     slack: float  # what a user's margin adds for planes [m]
     quiet: bool  # no neighbour can hand on more than the margin covers
+    few: bool  # all are compared with all
+    room: float  # by so much boxes are wider for pairs that are kept from step to step [m]; 0: none are
+    far: float  # and by the way of a body in this time [s]
 
 
 class SpreadArrays(NamedTuple):
@@ -245,6 +248,18 @@ class SpreadArrays(NamedTuple):
     histogram: np.ndarray  # (8 LEVELS,) int64
     reach: np.ndarray  # (n,) see `spread_speed`
     scratch: np.ndarray  # (n,)
+
+
+class KeptArrays(NamedTuple):
+    """Pairs that serve several steps, and what they hold for (m shapes)."""
+
+    box: np.ndarray  # (m, 6) low, high: wider than the shapes' own were
+    kind: np.ndarray  # (m,) int8: of the shapes then
+    body_kind: np.ndarray  # (m,) int8: of their bodies then
+    pairs: PairArrays
+    left: np.ndarray  # (blocks,) int64 scratch
+    state: np.ndarray  # (3,) int64, see `kept_pairs_hold`
+    no_plane: np.ndarray  # (0,) int32
 
 
 class RawArrays(NamedTuple):
@@ -261,6 +276,14 @@ class AxisArrays(NamedTuple):
 
     name: np.ndarray  # (places,) int64: of the pair, a power of two of them; -1: none
     axis: np.ndarray  # (places, 3): from the first to the second, in the frame of the first
+
+
+class ConvexPools(NamedTuple):
+    """What pairs of convex shapes are found with."""
+
+    hulls: HullPool
+    loops: LoopPool
+    axes: AxisArrays
 
 
 class LocatedArrays(NamedTuple):

@@ -17,6 +17,7 @@ from ..backends.shape_arrays import (
     CarriedArrays,
     FilterArrays,
     GridArrays,
+    KeptArrays,
     LocalArrays,
     PairArrays,
     PlaneArrays,
@@ -29,6 +30,10 @@ from ..enums import ShapeKind
 from ..scene.model import Model
 
 __all__ = ["PairSearch"]
+
+ROOM, CALM = 0.1, 4.0
+"""Boxes are wider by this part of the smallest half-extent for pairs that are kept from step to step, those of faster
+bodies by their way in so many steps; pairs are kept where bodies have that room for so many steps on average."""
 
 
 class PairSearch:
@@ -69,17 +74,33 @@ class PairSearch:
         kinds = backend.fetch(model.shape_kind)
         self._planes = backend.send(np.flatnonzero(kinds == ShapeKind.HALF_SPACE).astype(np.int32))
         self.blocks = blocks(m, backend.PAIR_BLOCK)
-        self._reserve(4 * backend.PAIR_BLOCK)
+        self.pairs = self._room(4 * backend.PAIR_BLOCK)
+        self._kept = KeptArrays(
+            zeros((m, 6)),
+            zeros(m, np.int8),
+            zeros(m, np.int8),
+            self._room(4 * backend.PAIR_BLOCK),
+            zeros(self.blocks, np.int64),
+            zeros(3, np.int64),
+            zeros(0, np.int32),
+        )
+        self._smallest = float(np.min(backend.fetch(model.shape_smallest), initial=np.inf))
         self.reach_speed = zeros(model.body_count)
         """Largest speed that a neighbour could hand on to a body within the step (n,) [m/s]"""
-        self._spread = SpreadArrays(zeros(8 * backend.LEVELS, np.int64), self.reach_speed, zeros(model.body_count))
-        self._stir = 0.0
-        self._no_scratch, self._speeds = zeros(1), zeros(blocks(model.body_count, BODY_BLOCK))
-        self._smallest_margin = 0.05 * float(np.min(backend.fetch(model.shape_smallest), initial=np.inf))
+        self._spread = SpreadArrays(
+            zeros(8 * backend.LEVELS, np.int64),
+            self.reach_speed,
+            zeros(model.body_count),
+        )
+        self._stir = self._mean = 0.0
+        self._no_scratch, self._speeds = zeros(1), zeros((blocks(model.body_count, BODY_BLOCK), 2))
+        self._smallest_margin = 0.05 * self._smallest
 
-    def _reserve(self, capacity: int) -> None:
-        pair = self._backend.zeros((self.blocks * capacity, 2), np.int32)
-        self.pairs = PairArrays(pair, capacity, self._backend.zeros(self.blocks, np.int64))
+    def _room(self, capacity: int) -> PairArrays:
+        """Room for so many pairs a block."""
+        zeros = self._backend.zeros
+        pair = zeros((self.blocks * capacity, 2), np.int32)
+        return PairArrays(pair, capacity, zeros(self.blocks, np.int64))
 
     def place(
         self,
@@ -91,7 +112,7 @@ class PairSearch:
         margin: float,
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
-        self._stir = self._backend.place_step(
+        self._stir, self._mean = self._backend.place_step(
             self.shapes,
             self._local,
             CarriedArrays(position, orientation, matrix, free),
@@ -108,11 +129,17 @@ class PairSearch:
         planes = PlaneArrays(self._planes, self.shapes.position, self.shapes.matrix, free)
         # Where nothing moves farther than the margin, no neighbour can hand on more than it covers.
         quiet = self._stir <= (self._smallest_margin if margin < 0.0 else margin)
-        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet)
+        room = ROOM * self._smallest if np.isfinite(self._smallest) else 0.0
+        if CALM * self._mean > room:
+            room = 0.0
+        rule = SearchRule(h, 0.5 * max(0.0, margin), quiet, self._few, room, CALM * h)
         while True:
-            most, total = self._backend.search_pairs(
-                self._boxed, self._filters, planes, self._grid, self._few, rule, self.pairs, self._spread
+            most, most_kept, total = self._backend.search_pairs(
+                self._boxed, self._filters, planes, self._grid, rule, self._kept, self.pairs, self._spread
             )
-            if most <= self.pairs.capacity:
+            if most_kept > self._kept.pairs.capacity:
+                self._kept = self._kept._replace(pairs=self._room(most_kept + most_kept // 4))
+            elif most > self.pairs.capacity:
+                self.pairs = self._room(most + most // 4)
+            else:
                 return total
-            self._reserve(most + most // 4)

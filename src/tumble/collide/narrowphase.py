@@ -7,7 +7,16 @@ from types import ModuleType
 import numpy as np
 
 from ..backends.base import blocks as blocks_of
-from ..backends.shape_arrays import AxisArrays, BodyArrays, LocatedArrays, OrderArrays, RawArrays, SideArrays, pools_of
+from ..backends.shape_arrays import (
+    AxisArrays,
+    BodyArrays,
+    ConvexPools,
+    LocatedArrays,
+    OrderArrays,
+    RawArrays,
+    SideArrays,
+    pools_of,
+)
 from ..enums import BodyKind, ShapeKind, ShapeTrait
 from ..kernels.contact_rows import placed
 from ..kernels.jit import most_threads
@@ -64,6 +73,7 @@ class ContactSearch:
         places = 1 << int(np.ceil(np.log2(AXES * model.shape_count + 1))) if self._has_convex else 1
         self._axes = AxisArrays(zeros(places, np.int64) - 1, zeros((places, 3)))
         self._pools = pools_of(model.geometry)
+        self._convex = ConvexPools(self._pools.hulls, self._pools.loops, self._axes)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
         n, bins = model.body_count, blocks_of(model.body_count, backend.SORT_BODIES)
         self._bodies = zeros(n, np.int64), zeros(n, np.int64)
@@ -92,10 +102,7 @@ class ContactSearch:
             if self._has_balls:
                 b.find_ball_contacts(pairs.shapes, bodies, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_convex:
-                b.find_convex_contacts(
-                    pairs.shapes, bodies, pools.hulls, pools.loops, h, margin, pairs.pairs, self._axes, raw,
-                    self._scratch,
-                )  # fmt: skip
+                b.find_convex_contacts(pairs.shapes, bodies, self._convex, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_surfaces:
                 b.find_surface_contacts(
                     pairs.shapes, bodies, pools.surfaces, h, margin, pairs.pairs, raw, self._scratch, self._rows
@@ -108,8 +115,7 @@ class ContactSearch:
         contacts.count = total
         if total > 0:
             if self._order is None or self._order.low is not contacts.unsorted[0]:
-                low, high, place, code = contacts.unsorted
-                self._order = OrderArrays(*self._bodies, *self._bins, low, high, place, code)
+                self._order = OrderArrays._make((*self._bodies, *self._bins, *contacts.unsorted))
             b.order_contacts(total, raw, self._located, self._sides, self._order, contacts.sorted, contacts.arranged)
         if self._place is not None:  # so far bodies were numbered by uid
             self._place(contacts.count, self._by_rank, contacts.body_a, contacts.body_b)

@@ -108,13 +108,13 @@ def known_apart(pair, points, scratch, n, limit):
 
 
 @merged_formula
-def convex_pair(i, j, shapes, bodies, hulls, loops, times, axes, out, row, scratch):
+def convex_pair(i, j, shapes, bodies, pools, times, out, row, scratch):
     """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)
 
-    axes: what pairs that were apart were last told apart by, in the frame of the first. Most still are; whether the
-    axis is at hand changes what finding that takes, not what is found.
+    pools.axes: what pairs that were apart were last told apart by, in the frame of the first. Most still are; whether
+    the axis is at hand changes what finding that takes, not what is found.
     """
-    h, margin = times
+    (h, margin), (hulls, loops, axes) = times, pools
     size, near = near_gap(shapes, i, j, margin)
     ka, kb = shapes.kind[i], shapes.kind[j]
     a = moving(i, shapes, bodies, np.int64(shapes.geometry[i]), row3(shapes.position, i))

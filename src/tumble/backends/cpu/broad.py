@@ -18,6 +18,8 @@ FEW = 8
 """A level with at most this many shapes (container walls, a slab) is compared with everything directly."""
 PAIR_BLOCK = 64
 """Shapes in a block of the pair search."""
+WORTH, WITHOUT = 3, 16
+"""Kept pairs that served fewer searches cost more than they saved: so many searches then keep none."""
 
 
 @formula
@@ -265,6 +267,75 @@ def find_pairs(block, shapes, filters, planes, grid, used, h, slack, pairs):
             if grid.levels[s] >= grid.level[i]:
                 found = _pairs_in_level(i, grid.levels[s], shapes, filters, grid, phase, pairs, base, found)
     pairs.count[block] = found
+
+
+@loop
+def in_grid(boxed, grid, spread):
+    """The shapes in the grid: (phase, single shapes, levels)."""
+    phase = choose_phase(boxed.kind, boxed.box, grid.level, spread.histogram)
+    cell_keys(boxed.kind, boxed.box, phase, grid.level, grid.key)
+    singles, levels = build_grid(grid)
+    return phase, singles, levels
+
+
+@blockwise(PAIR_BLOCK, "shapes.kind.size")
+def _left_kept_box(block, shapes, filters, kept):
+    """Which blocks have a shape that has left its kept box, or is another one than it was."""
+    left = 0
+    for i in range(block * PAIR_BLOCK, min(shapes.kind.size, (block + 1) * PAIR_BLOCK)):
+        if shapes.kind[i] != kept.kind[i] or filters.kind[shapes.body[i]] != kept.body_kind[i]:
+            left = 1
+        elif shapes.kind[i] != HALF_SPACE:
+            for k in range(3):
+                if not (shapes.box[i, k] >= kept.box[i, k] and shapes.box[i, 3 + k] <= kept.box[i, 3 + k]):
+                    left = 1
+    kept.left[block] = left
+
+
+@blockwise(PAIR_BLOCK, "shapes.kind.size")
+def widen(block, shapes, filters, free, room, far, kept):
+    """Boxes to keep, with room to move on all sides [m], as much as the body's way in the time `far` at least."""
+    for i in range(block * PAIR_BLOCK, min(shapes.kind.size, (block + 1) * PAIR_BLOCK)):
+        b = shapes.body[i]
+        kept.kind[i], kept.body_kind[i] = shapes.kind[i], filters.kind[b]
+        own = max(room, far * norm((free[b, 0], free[b, 1], free[b, 2])))
+        for k in range(3):
+            kept.box[i, k] = shapes.box[i, k] - own
+            kept.box[i, 3 + k] = shapes.box[i, 3 + k] + own
+
+
+@blockwise(PAIR_BLOCK, "shapes.kind.size")
+def pairs_of_kept(block, shapes, filters, planes, h, slack, kept, pairs):
+    """Those of the kept pairs whose boxes meet now, and the pairs with planes."""
+    m, base, found = shapes.kind.size, block * pairs.capacity, 0
+    for i in range(block * PAIR_BLOCK, min(m, (block + 1) * PAIR_BLOCK)):
+        if shapes.kind[i] != HALF_SPACE:
+            found = _pairs_with_planes(i, shapes, filters, planes, h, slack, pairs, base, found)
+    first = block * kept.pairs.capacity
+    for k in range(first, first + kept.pairs.count[block]):
+        i, j = kept.pairs.pair[k, 0], kept.pairs.pair[k, 1]
+        if _boxes_meet(shapes.box, i, j):
+            found = _put_pair(pairs, base, found, i, j)
+    pairs.count[block] = found
+
+
+@loop
+def kept_pairs_hold(shapes, filters, kept):
+    """Whether all shapes are within the boxes that the kept pairs were found with; counts the searches they serve.
+
+    kept.state: whether there are pairs, searches they have served, searches to go without keeping any.
+    """
+    if kept.state[0] == 0:
+        return False
+    _left_kept_box(shapes, filters, kept)
+    for block in range(kept.left.size):
+        if kept.left[block] != 0:
+            if kept.state[1] < WORTH:
+                kept.state[2] = WITHOUT
+            kept.state[0] = 0
+            return False
+    kept.state[1] += 1
+    return True
 
 
 @loop

@@ -63,11 +63,12 @@ def advance(weights, kick, loads, free, change, h, rest, motion, partial):
 
 @blockwise(BODY_BLOCK, "free.shape[0]")
 def speed_blocks(block, free, partial):
-    """The largest speed of each block of bodies [m/s]."""
-    top = 0.0
+    """The largest speed of each block of bodies, and their sum [m/s]."""
+    top, total = 0.0, 0.0
     for i in range(block * BODY_BLOCK, min(free.shape[0], (block + 1) * BODY_BLOCK)):
-        top = max(top, norm((free[i, 0], free[i, 1], free[i, 2])))
-    partial[block] = top
+        speed = norm((free[i, 0], free[i, 1], free[i, 2]))
+        top, total = max(top, speed), total + speed
+    partial[block, 0], partial[block, 1] = top, total
 
 
 @loop

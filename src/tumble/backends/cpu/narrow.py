@@ -41,9 +41,10 @@ def find_ball_contacts(block, shapes, bodies, h, margin, pairs, raw, scratch):
 
 
 @blockwise(1, "pairs.count.size")
-def find_convex_contacts(block, shapes, bodies, hulls, loops, h, margin, pairs, axes, raw, scratch):
-    """Contacts of the other pairs of convex shapes, after those that `find_ball_contacts` left in each block. axes: see
-    `convex_pair`; threads may write to one place of it, which changes nothing that is found."""
+def find_convex_contacts(block, shapes, bodies, pools, h, margin, pairs, raw, scratch):
+    """Contacts of the other pairs of convex shapes, after those that `find_ball_contacts` left in each block.
+
+    Threads may write to one place of pools.axes, which changes nothing that is found (see `convex_pair`)."""
     mine = scratch[member()]
     found = raw.count[block]
     base = block * raw.capacity
@@ -52,7 +53,7 @@ def find_convex_contacts(block, shapes, bodies, hulls, loops, h, margin, pairs, 
         if not is_convex_pair(i, j, shapes.kind) or is_ball_pair(shapes.kind[i], shapes.kind[j]):
             continue
         row = base + min(found, raw.capacity - MOST)
-        new = convex_pair(i, j, shapes, bodies, hulls, loops, (h, margin), axes, raw.row, row, mine)
+        new = convex_pair(i, j, shapes, bodies, pools, (h, margin), raw.row, row, mine)
         for c in range(row, row + new):
             raw.shapes[c, 0], raw.shapes[c, 1] = i, j
         found += new

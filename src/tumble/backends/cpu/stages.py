@@ -10,8 +10,17 @@ import math
 
 from ...kernels.jit import loop
 from ..base import BLOCK, BODY_BLOCK, Measure, RestRule
+from ..shape_arrays import BoxedArrays, PlaneArrays
 from .arrange import arrange_contacts, sort_contacts
-from .broad import build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
+from .broad import (
+    find_pairs,
+    in_grid,
+    kept_pairs_hold,
+    most_and_total,
+    pairs_of_kept,
+    spread_speed,
+    widen,
+)
 from .items import PARTS, most_in_parts, partial_most
 from .measure import measure, shift_bound_in_blocks
 from .motion import add_velocities, speed_blocks
@@ -33,32 +42,56 @@ from .works import contact_work
 
 @loop
 def place_step(shapes, local, bodies, pools, h, margin, scratch, partial, box):
-    """World poses and bounding boxes of all shapes over the step; returns the largest travel of a body [m]. partial
-    (blocks of bodies,): scratch."""
+    """World poses and bounding boxes of all shapes over the step; returns the largest and the mean travel of a body
+    [m]. partial (blocks of bodies, 2): scratch."""
     speed_blocks(bodies.free, partial)
-    stir = h * partial_most(bodies.free.shape[0], BODY_BLOCK, partial)
+    top, total, count = 0.0, 0.0, bodies.free.shape[0]
+    for block in range((count + BODY_BLOCK - 1) // BODY_BLOCK):
+        top, total = max(top, partial[block, 0]), total + partial[block, 1]
+    stir = h * top
     place_shapes(shapes, local, bodies, pools, h, margin, stir, scratch, box)
-    return stir
+    return stir, h * total / max(1, count)
 
 
 @loop
-def search_pairs(boxed, filters, planes, grid, few, rule, pairs, spread):
-    """Fill `pairs`; returns the most that a block has found, beyond the capacity where there was no room, and their
-    number. few: all are compared with all.
+def search_pairs(boxed, filters, planes, grid, rule, kept, pairs, spread):
+    """Fill `pairs`; returns the most that a block has found of them and of the pairs to keep, beyond the capacity where
+    there was no room, and their number.
+
+    Pairs of wider boxes are kept: as long as all shapes stay within theirs, all pairs that meet are among them.
     """
-    phase, singles, levels = 0, boxed.kind.size, 0
-    if not few:
-        phase = choose_phase(boxed.kind, boxed.box, grid.level, spread.histogram)
-        cell_keys(boxed.kind, boxed.box, phase, grid.level, grid.key)
-        singles, levels = build_grid(grid)
-    find_pairs(boxed, filters, planes, grid, (phase, singles, levels), rule.h, rule.slack, pairs)
+    few, capacity = rule.few, kept.pairs.capacity
+    holds = not few and kept_pairs_hold(boxed, filters, kept)
+    keep = holds
+    if not (few or holds):
+        keep = rule.room > 0.0 and kept.state[2] == 0
+        kept.state[2] = max(0, kept.state[2] - 1)
+    if keep and not holds:
+        widen(boxed, filters, planes.free, rule.room, rule.far, kept)
+        wide = BoxedArrays(boxed.kind, boxed.body, kept.box)
+        used = in_grid(wide, grid, spread)
+        find_pairs(
+            wide, filters, PlaneArrays(kept.no_plane, planes.position, planes.matrix, planes.free), grid, used, rule.h,
+            rule.slack, kept.pairs,
+        )  # fmt: skip
+        most, total = most_and_total(kept.pairs.count)
+        if most > capacity:
+            return 0, most, total
+        kept.state[0], kept.state[1] = 1, 0
+    if keep:
+        pairs_of_kept(boxed, filters, planes, rule.h, rule.slack, kept, pairs)
+    else:
+        used = (0, boxed.kind.size, 0)
+        if not few:
+            used = in_grid(boxed, grid, spread)
+        find_pairs(boxed, filters, planes, grid, used, rule.h, rule.slack, pairs)
     most, total = most_and_total(pairs.count)
     if most <= pairs.capacity:
         if rule.quiet:
             spread.reach[:] = 0.0
         else:
             spread_speed(pairs, boxed.body, filters.kind, planes.free, spread.reach, spread.scratch)
-    return most, total
+    return most, 0, total
 
 
 @loop

@@ -30,19 +30,20 @@ xp = provider.xp
 
 def place_step(
     shapes: Any, local: Any, bodies: Any, pools: Any, h: float, margin: float, scratch: Any, partial: Any, box: Any
-) -> float:
-    """World poses and bounding boxes of all shapes over the step; returns the largest travel of a body [m]."""
+) -> tuple[float, float]:
+    """World poses and bounding boxes of all shapes over the step; returns the largest travel of a body [m], and nothing
+    for the mean one, since pairs are sought anew in every step."""
     stir = h * largest_speed(bodies.free[:, 0], bodies.free)
     place_shapes(shapes, local, bodies, pools, h, margin, stir, scratch, box)
-    return stir
+    return stir, 0.0
 
 
 def search_pairs(
-    boxed: Any, filters: Any, planes: Any, grid: Any, few: bool, rule: Any, pairs: Any, spread: Any
-) -> tuple[int, int]:
-    """Fill `pairs`; returns the most that a block has found, and their number."""
+    boxed: Any, filters: Any, planes: Any, grid: Any, rule: Any, kept: Any, pairs: Any, spread: Any
+) -> tuple[int, int, int]:
+    """Fill `pairs`; returns the most that a block has found, of those to keep none, and their number."""
     phase, singles, levels = 0, boxed.kind.size, 0
-    if not few:
+    if not rule.few:
         phase = choose_phase(boxed.kind, boxed.box, grid.level, spread.histogram)
         cell_keys(boxed.kind, boxed.box, phase, grid.level, grid.key)
         singles, levels = build_grid(grid)
@@ -53,7 +54,7 @@ def search_pairs(
             spread.reach[:] = 0.0
         else:
             spread_speed(pairs, boxed.body, filters.kind, planes.free, spread.reach, spread.scratch)
-    return most, total
+    return most, 0, total
 
 
 def order_contacts(count: int, raw: Any, located: Any, sides: Any, scratch: Any, ordered: Any, arranged: Any) -> None:
