@@ -43,8 +43,8 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Iterations, and how good impulses are
     "cone": (
-        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
-        "coulomb_shift_bound", "rolling_shift_bound",
+        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "face_gradients",
+        "measure", "coulomb_shift_bound", "rolling_shift_bound",
     ),
     # The same over contacts in lanes
     "lanes": (

@@ -21,6 +21,7 @@ from .admm import factorise
 from .apgd import SolverAPGD
 from .barzilai_borwein import SolverBarzilaiBorwein
 from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_problem, stopping_rule
+from .face import SolverFace
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
@@ -43,6 +44,8 @@ faster than gravity accelerates them in a step: before that there is nothing at 
 QUIET, SMALL = (1e-7, 5_000_000), 500
 """The last aim, and its iterations times contacts, where the warm start leaves little to do and up to so many contacts:
 in a stack at rest each layer adds to what the others leave."""
+FACE = 4
+"""Where nothing moves, so many conjugate gradients a contact are tried before the dear aims."""
 PROBE = (500, 5000, 1_000_000)
 """Iterations that look for a proof that there is no solution, where the first ones have found none: at least, at most,
 and times contacts."""
@@ -155,6 +158,8 @@ class SolverAuto:
                         if search.gives_up() or found.converged:
                             return 0, None
                     left -= count
+                    if part == AIMS[0][0] and self._rests(search, unit):
+                        return 0, None
                 if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
                 if left and not (search.over or search.problem.is_rolling):
@@ -174,6 +179,16 @@ class SolverAuto:
         enough = 0.5 * DEARER[law] * cost.solve / cost.iteration
         left = search.descend(left, SLICE[law], lambda: search.iterations < min(most, enough), growth=2)
         return left, cost
+
+    def _rests(self, search: _Search, unit: float) -> bool:
+        """Whether nothing moves, and conjugate gradients for the contacts' present cases end it."""
+        problem = search.problem
+        small = problem.count <= SMALL and problem.motion <= problem.speed and not problem.is_rolling
+        if not (small and search.error <= search.tolerance):
+            return False
+        count = min(self.max_iterations or FACE * problem.count, FACE * problem.count)
+        search.attempt(search.descent(count, AIMS[0][0] * unit, SolverFace), QUIET[0] * unit)
+        return search.error <= QUIET[0] * unit
 
     def _rule(self, problem: ConeProblem, law: Law) -> tuple[Stop, float]:
         """The stopping quantity and its tolerance for a problem."""
@@ -276,14 +291,14 @@ class _Search:
         late = self.best is not None and time.perf_counter() > self.deadline
         return self.error <= self.tolerance or self.lost or late
 
-    def attempt(self, solver: Solver) -> Solution:
-        """Let a solver start from the best impulses."""
+    def attempt(self, solver: Solver, needed: float = math.inf) -> Solution:
+        """Let a solver start from the best impulses. What errs by more than needed is not kept."""
         begin = time.perf_counter()
         found = solver.solve(self.problem, law=self.law, guess=self.guess)
         error = self._error(found)
         self.tried.append((solver.name, found.iterations, time.perf_counter() - begin, error))
         self.products += found.products
-        if self.best is None or error < self.error:
+        if self.best is None or (error < self.error and error <= needed):
             self.best, self.guess = found, found.impulse
             self.left *= found.left
         return found
