@@ -15,10 +15,10 @@ import numpy as np
 from .. import checks
 from ..enums import Law, Status, Stop
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ArticulatedOperator, MatrixOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator
 from ..problem.rolling import RollingProblem
 from .admm import factorise
-from .apgd import SolverAPGD
+from .apgd import SolverAPGD, SolverCalm
 from .barzilai_borwein import SolverBarzilaiBorwein
 from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_problem, stopping_rule
 from .face import SolverFace
@@ -163,7 +163,11 @@ class SolverAuto:
                 if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
                 if left and not (search.over or search.problem.is_rolling):
-                    search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
+                    if law == Law.COULOMB and isinstance(search.problem.operator, ContactOperator):
+                        search.attempt(search.descent(left, method=SolverCalm))  # in lanes, half as dear as the next
+                        left //= 2
+                    if not search.over:
+                        search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
                     left = 0
             left = search.descend(left, left, lambda: True)
             further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
