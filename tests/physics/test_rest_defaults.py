@@ -62,6 +62,14 @@ def test_a_stack_at_rest_costs_little_and_is_still():
     assert max(r.largest_speed for r in late) < 1e-4 * FALL
 
 
+def test_iterations_that_are_allowed_are_those_of_all_methods():
+    for most in (1, 40, 300):
+        sim = tb.Simulation(
+            stack(10), options=tb.StepOptions(dt=DT), solver=tb.SolverAuto(steps=True, max_iterations=most)
+        )
+        assert max(sim.step().iterations for _ in range(150)) <= most
+
+
 def test_spheres_that_are_held_rest():
     """300 spheres in a box; those with three contacts that bear force are slower than 1e-2 g h."""
     radius = 0.02

@@ -95,8 +95,8 @@ class SolverAuto:
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
     iterations are those of `SolverAPGD`, which is tried first and goes beyond the tolerance while iterations are cheap,
-    so that piles come to rest; what it misses `SolverBarzilaiBorwein` tries. Up to 200 contacts the others follow,
-    unless max_iterations is given."""
+    so that piles come to rest; what it misses APGD with less momentum tries, then `SolverBarzilaiBorwein`. Up to 200
+    contacts the others follow, unless max_iterations is given."""
 
     name: ClassVar[str] = "auto"
 
@@ -158,14 +158,18 @@ class SolverAuto:
                         if search.gives_up() or found.converged:
                             return 0, None
                     left -= count
-                    if part == AIMS[0][0] and self._rests(search, unit):
-                        return 0, None
+                    if part == AIMS[0][0] and left and _rests(search):
+                        if _stands_still(search, unit, left):
+                            return 0, None
+                        left -= search.tried[-1][1] if self.max_iterations else 0
                 if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
                 if left and not (search.over or search.problem.is_rolling):
                     if law == Law.COULOMB and isinstance(search.problem.operator, ContactOperator):
-                        search.attempt(search.descent(left, method=SolverCalm))  # in lanes, half as dear as the next
-                        left //= 2
+                        count = left // 2 if self.max_iterations else left  # in lanes, half as dear as the next
+                        if count:
+                            search.attempt(search.descent(count, method=SolverCalm))
+                        left -= left // 2
                     if not search.over:
                         search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
                     left = 0
@@ -183,16 +187,6 @@ class SolverAuto:
         enough = 0.5 * DEARER[law] * cost.solve / cost.iteration
         left = search.descend(left, SLICE[law], lambda: search.iterations < min(most, enough), growth=2)
         return left, cost
-
-    def _rests(self, search: _Search, unit: float) -> bool:
-        """Whether nothing moves, and conjugate gradients for the contacts' present cases end it."""
-        problem = search.problem
-        small = problem.count <= SMALL and problem.motion <= problem.speed and not problem.is_rolling
-        if not (small and search.error <= search.tolerance):
-            return False
-        count = min(self.max_iterations or FACE * problem.count, FACE * problem.count)
-        search.attempt(search.descent(count, AIMS[0][0] * unit, SolverFace), QUIET[0] * unit)
-        return search.error <= QUIET[0] * unit
 
     def _rule(self, problem: ConeProblem, law: Law) -> tuple[Stop, float]:
         """The stopping quantity and its tolerance for a problem."""
@@ -241,6 +235,20 @@ def _descent(method: type[AntiRelaxedSolver], tolerance: float, stop: Stop, iter
     for name, value in (("tolerance", tolerance), ("stop", stop), ("max_iterations", iterations)):
         object.__setattr__(made, name, value)
     return made
+
+
+def _rests(search: _Search) -> bool:
+    """Whether nothing moves and few contacts are left to settle."""
+    problem = search.problem
+    small = problem.count <= SMALL and problem.motion <= problem.speed and not problem.is_rolling
+    return small and search.error <= search.tolerance
+
+
+def _stands_still(search: _Search, unit: float, left: int) -> bool:
+    """Whether conjugate gradients for the present cases of the contacts leave nothing to do."""
+    count = min(left, FACE * search.problem.count)
+    search.attempt(search.descent(count, AIMS[0][0] * unit, SolverFace), QUIET[0] * unit)
+    return search.error <= QUIET[0] * unit
 
 
 class _Cost:
