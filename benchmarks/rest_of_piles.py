@@ -18,7 +18,6 @@ import numpy as np
 import tumble as tb
 from tumble.enums import BodyKind
 from tumble.experiments.rest import Settings, _bed, _stack
-from tumble.problem.operators import contact_arrays
 
 G, DT, R = 9.81, 2e-3, 0.02
 NEARLY = 0.05
@@ -57,7 +56,7 @@ def pile(kind: str, count: int) -> tb.Model:
 def held(sim: tb.Simulation, moves: np.ndarray, light: float) -> np.ndarray:
     """(n,) Which bodies their own contacts hold; light: a force that is none [N]."""
     c, problem, n = sim.last.contacts, sim.last.problem, sim.last.contacts.count
-    arrays, g = contact_arrays(problem.operator), sim.last.impulse[:3, :n]
+    arrays, g = problem.operator.contacts, sim.last.impulse[:3, :n]
     bears = np.linalg.norm(g, axis=0) > light * sim.last.dt
     slides = np.hypot(g[1], g[2]) >= (1.0 - 1e-3) * problem.sliding_friction[:n] * g[0]
     rows: dict[int, list[np.ndarray]] = {}

@@ -13,6 +13,8 @@ from tumble.backends.base import MEASURES, GaugeArrays, Measure, RollingArrays, 
 from tumble.enums import BlockKind, Law, Status
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
 from tumble.problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator, RollingOperator
+from tumble.solve.face import SolverFace
+from tumble.solve.residuals import measure
 
 from ..naive.problems import project, solve_ccp
 from . import data, sets
@@ -318,6 +320,67 @@ def test_iterations_with_joints_and_bounded_rows(backend, name, law):
     assert_solved(problem, product, solution.impulse, law, 2.0 * TOLERANCE)
     bounds = -problem.friction[count : problem.count]
     assert np.all(np.abs(solution.impulse[0, count : problem.count]) <= bounds)
+
+
+def near(impulse, mu, count, seed):
+    """Impulses in the same face of the cones: scaled as they are on the surface, moved freely inside."""
+    rng, out = np.random.default_rng(seed), impulse.copy()
+    for c in range(count):
+        x, m = impulse[:, c], mu[c]
+        if m < 0.0:
+            out[0, c] = x[0] + (0.01 * m * rng.uniform(-1.0, 1.0) if abs(x[0]) < -0.9 * m else 0.0)
+        elif np.hypot(*x[1:]) < 0.99 * m * x[0]:
+            out[:, c] = x + 1e-3 * x[0] * min(1.0, m) * rng.uniform(-1.0, 1.0, 3)
+        else:
+            out[:, c] = x * rng.uniform(0.99, 1.01)
+    return out
+
+
+def face_of(impulse, mu, count):
+    """(3 count, directions) An orthonormal basis of the face."""
+    columns = []
+    for c in range(count):
+        x, m = impulse[:, c], mu[c]
+        if m < 0.0:
+            moves = np.eye(3)[:1] if abs(x[0]) < -m else []
+        elif x[0] <= 0.0:
+            moves = []
+        elif np.hypot(*x[1:]) < (1.0 - 1e-9) * m * x[0]:
+            moves = np.eye(3)
+        else:
+            moves = [x / np.linalg.norm(x)]
+        for move in moves:
+            columns.append(np.zeros(3 * count))
+            columns[-1][3 * c : 3 * c + 3] = move
+    return np.array(columns).T
+
+
+@covers("face_gradients")
+@pytest.mark.parametrize("joints", [False, True])
+@pytest.mark.parametrize("law", list(Law))
+def test_conjugate_gradients_solve_the_equations_of_the_face(backend, law, joints):
+    """Velocities as NumPy's for the face; by Coulomb's law for a problem whose solution holds everything."""
+    problem, product = jointed_problem(backend, 12, rows=3) if joints else problem_of_contacts(backend, 3, 14)
+    count = problem.count
+    mu = problem.friction[:count]
+    if law == Law.COULOMB:
+        inside = np.zeros_like(problem.bias)
+        inside[0, :count] = np.where(mu < 0.0, 0.5 * mu, 1.0)
+        inside[1, :count] = 0.5 * np.maximum(mu, 0.0)
+        problem.bias[:, :count] = -product(inside)[:, :count]
+    else:
+        inside = tb.SolverAPGD(**options("apgd") | {"tolerance": 1e-11}).solve(problem, law=law).impulse
+    guess = near(inside, mu, count, 5)
+    given = {"tolerance": 1e-10, "stop": "natural_map", "scaling": "none", "check_every": 1, "max_iterations": 400}
+    found = SolverFace(**given).solve(problem, law=law, guess=guess.copy())
+    start = measure(problem, guess, law).natural_map
+    assert start > 1e-5, "nothing was asked"
+    assert found.status == Status.CONVERGED
+    face, matrix = face_of(guess, mu, count), dense(product, 3, count)
+    u = matrix @ guess[:, :count].T.ravel() + problem.bias[:, :count].T.ravel()
+    wanted = u + matrix @ face @ np.linalg.lstsq(face.T @ matrix @ face, -face.T @ u, rcond=1e-12)[0]
+    got = matrix @ found.impulse[:, :count].T.ravel() + problem.bias[:, :count].T.ravel()
+    assert np.abs(got - wanted).max() <= 1e-7 * np.abs(u).max()
 
 
 @covers("apgd")

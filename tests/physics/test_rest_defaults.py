@@ -54,6 +54,22 @@ def test_a_stack_of_twenty_rests_bears_its_weight_and_does_not_creep():
     assert np.diff(energy).max() <= slack
 
 
+def test_a_stack_at_rest_costs_little_and_is_still():
+    """A slow sway is nothing that first-order steps see: without conjugate gradients 900 iterations a step and more."""
+    sim, _ = simulate(stack(40), 1.0)
+    late = [sim.step() for _ in range(100)]
+    assert np.mean([r.iterations for r in late]) < 200.0
+    assert max(r.largest_speed for r in late) < 1e-4 * FALL
+
+
+def test_iterations_that_are_allowed_are_those_of_all_methods():
+    for most in (1, 40, 300):
+        sim = tb.Simulation(
+            stack(10), options=tb.StepOptions(dt=DT), solver=tb.SolverAuto(steps=True, max_iterations=most)
+        )
+        assert max(sim.step().iterations for _ in range(150)) <= most
+
+
 def test_spheres_that_are_held_rest():
     """300 spheres in a box; those with three contacts that bear force are slower than 1e-2 g h."""
     radius = 0.02

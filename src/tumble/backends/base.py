@@ -47,8 +47,8 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Iterations, and how good impulses are
     "cone": (
-        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "measure",
-        "coulomb_shift_bound", "rolling_shift_bound",
+        "apgd", "nesterov_pass", "apgd_paper", "barzilai_borwein", "gauss_seidel", "nsgs", "face_gradients",
+        "measure", "coulomb_shift_bound", "rolling_shift_bound",
     ),
     # Several of these in one call, as the stages of a step need them (`over_passes` makes them of the others)
     "stages": (

@@ -62,7 +62,7 @@ class Settings(BaseSettings):
     )
     repose: float = setting(18.0, "angle of repose of the grains", unit="degrees", above=0.0, at_most=80.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
-    dt: float = setting(1e-4, "time step of the drops", unit="s", quick=4e-4, above=0.0)
+    dt: float = setting(1e-4, "time step of the drops", unit="s", quick=2e-4, above=0.0)
     duration: float = setting(0.6, "most simulated time of a drop", unit="s", above=0.0)
     settling_dt: float = setting(2e-4, "time step of the settling", unit="s", quick=5e-4, above=0.0)
     settling: float = setting(1.5, "most simulated time of the settling", unit="s", above=0.0)

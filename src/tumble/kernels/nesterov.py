@@ -36,9 +36,11 @@ class Scalar(IntEnum):
     """Coulomb's law: iteration from which the correction is refreshed in part only; 0 for the relaxed law"""
     COUNT = 8
     """Iterations so far"""
+    LIFTED = 9
+    """The limit where progress ends: 1, or the limit itself, which is then never lifted"""
 
 
-CURVATURE, BETA, BLEND, THETA, RESTED, LIMIT, DECAY, DAMPING, COUNT = (int(place) for place in Scalar)
+CURVATURE, BETA, BLEND, THETA, RESTED, LIMIT, DECAY, DAMPING, COUNT, LIFTED = (int(place) for place in Scalar)
 
 
 def first_scalars(decay: float, limit: float, damping: float) -> np.ndarray:
@@ -46,7 +48,7 @@ def first_scalars(decay: float, limit: float, damping: float) -> np.ndarray:
     out = np.zeros(len(Scalar))
     out[Scalar.CURVATURE], out[Scalar.THETA] = 1.0, 1.0
     out[Scalar.BLEND] = 1.0 if damping > 0.0 else 0.0
-    out[Scalar.LIMIT], out[Scalar.DECAY], out[Scalar.DAMPING] = limit, decay, damping
+    out[Scalar.LIMIT], out[Scalar.DECAY], out[Scalar.DAMPING], out[Scalar.LIFTED] = limit, decay, damping, 1.0
     return out
 
 

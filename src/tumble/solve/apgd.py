@@ -16,7 +16,7 @@ from .base import STATUS, STOP, AntiRelaxedSolver, ScaledProblem
 from .lanes import lanes_of
 from .variants import take_variant
 
-__all__ = ["SolverAPGD"]
+__all__ = ["SolverAPGD", "SolverCalm"]
 
 MOMENTUM = {False: 0.995, True: 0.97}
 """Largest weight of the momentum under the relaxed law, and under Coulomb's."""
@@ -52,6 +52,8 @@ class SolverAPGD(AntiRelaxedSolver):
 
     name: ClassVar[str] = "apgd"
     rolls: ClassVar[bool] = True
+    lifted: ClassVar[float] = 1.0
+    """Coulomb's law: the limit on the momentum after 400 iterations without progress"""
 
     def __post_init__(self) -> None:
         take_variant(self, {"growth": 0.9, "momentum_limit": 1.0, "scaling": Scaling.NONE, "damping": UNDAMPED})
@@ -72,6 +74,7 @@ class SolverAPGD(AntiRelaxedSolver):
         coulomb = scaled.gauge.coulomb
         limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
         scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
+        scalars[Scalar.LIFTED] = self.lifted
         if not b.HOSTED:
             return self._on_device(scaled, groups, scalars)
         if isinstance(scaled.problem.operator, ContactOperator):
@@ -127,3 +130,13 @@ class _Paper(NamedTuple):
     x_new: np.ndarray
     nx_old: np.ndarray
     nx_new: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverCalm(SolverAPGD):
+    """For piles that move under Coulomb's law, as a part of `auto`: with more momentum the impulses and the correction
+    chase each other there, at an error some five times as large."""
+
+    momentum_limit: float | None = 0.9
+    damping: float = UNDAMPED
+    lifted: ClassVar[float] = 0.9

@@ -14,12 +14,13 @@ import numpy as np
 from .. import checks
 from ..enums import Law, Status, Stop
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ArticulatedOperator, MatrixOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator
 from ..problem.rolling import RollingProblem
 from .admm import factorise
-from .apgd import SolverAPGD
+from .apgd import SolverAPGD, SolverCalm
 from .barzilai_borwein import SolverBarzilaiBorwein
 from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_law, checked_problem, stopping_rule
+from .face import SolverFace
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
 from .matrix_form import MatrixForm
@@ -42,6 +43,8 @@ faster than gravity accelerates them in a step: before that there is nothing at 
 QUIET, SMALL = (1e-7, 5_000_000), 500
 """The last aim, and its iterations times contacts, where the warm start leaves little to do and up to so many contacts:
 in a stack at rest each layer adds to what the others leave."""
+FACE = 4
+"""Where nothing moves, so many conjugate gradients a contact are tried before the dear aims."""
 PROBE = (500, 5000, 1_000_000)
 """Iterations that look for a proof that there is no solution, where the first ones have found none: at least, at most,
 and times contacts."""
@@ -91,8 +94,8 @@ class SolverAuto:
     steps: bool = False
     """For the steps of a simulation (its default): no clock, so that results are the same on every run. Tolerance and
     iterations are those of `SolverAPGD`, which is tried first and goes beyond the tolerance while iterations are cheap,
-    so that piles come to rest; what it misses `SolverBarzilaiBorwein` tries. Up to 200 contacts the others follow,
-    unless max_iterations is given."""
+    so that piles come to rest; what it misses APGD with less momentum tries, then `SolverBarzilaiBorwein`. Up to 200
+    contacts the others follow, unless max_iterations is given."""
 
     name: ClassVar[str] = "auto"
 
@@ -154,10 +157,20 @@ class SolverAuto:
                         if search.gives_up() or found.converged:
                             return 0, None
                     left -= count
+                    if part == AIMS[0][0] and left and _rests(search):
+                        if _stands_still(search, unit, left):
+                            return 0, None
+                        left -= search.tried[-1][1] if self.max_iterations else 0
                 if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
                 if left and not (search.over or search.problem.is_rolling) and search.problem.backend.HOSTED:
-                    search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
+                    if law == Law.COULOMB and isinstance(search.problem.operator, ContactOperator):
+                        count = left // 2 if self.max_iterations else left  # in lanes, half as dear as the next
+                        if count:
+                            search.attempt(search.descent(count, method=SolverCalm))
+                        left -= left // 2
+                    if not search.over:
+                        search.attempt(search.descent(left, method=SolverBarzilaiBorwein))
                     left = 0
             left = search.descend(left, left, lambda: True)
             further = self.max_iterations is None and n <= STEP_LIMIT and not search.over
@@ -222,6 +235,20 @@ def _descent(method: type[AntiRelaxedSolver], tolerance: float, stop: Stop, iter
     return made
 
 
+def _rests(search: _Search) -> bool:
+    """Whether nothing moves and few contacts are left to settle."""
+    problem = search.problem
+    small = problem.count <= SMALL and problem.motion <= problem.speed and not problem.is_rolling
+    return small and problem.backend.HOSTED and search.error <= search.tolerance
+
+
+def _stands_still(search: _Search, unit: float, left: int) -> bool:
+    """Whether conjugate gradients for the present cases of the contacts leave nothing to do."""
+    count = min(left, FACE * search.problem.count)
+    search.attempt(search.descent(count, AIMS[0][0] * unit, SolverFace), QUIET[0] * unit)
+    return search.error <= QUIET[0] * unit
+
+
 class _Cost:
     """Estimates in seconds of one thread, from counts alone; good to a factor of 3 on 50 to 2000 contacts."""
 
@@ -274,14 +301,14 @@ class _Search:
         late = self.best is not None and time.perf_counter() > self.deadline
         return self.error <= self.tolerance or self.lost or late
 
-    def attempt(self, solver: Solver) -> Solution:
-        """Let a solver start from the best impulses."""
+    def attempt(self, solver: Solver, needed: float = math.inf) -> Solution:
+        """Let a solver start from the best impulses. What errs by more than needed is not kept."""
         begin = time.perf_counter()
         found = solver.solve(self.problem, law=self.law, guess=self.guess)
         error = self._error(found)
         self.tried.append((solver.name, found.iterations, time.perf_counter() - begin, error))
         self.products += found.products
-        if self.best is None or error < self.error:
+        if self.best is None or (error < self.error and error <= needed):
             self.best, self.guess = found, found.impulse
             self.left *= found.left
         return found

@@ -20,6 +20,7 @@ from .broad import (
     most_and_total,
     spread_speed,
 )
+from .face import face_gradients
 from .gauss_seidel import gauss_seidel
 from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
 from .joints import (
@@ -148,6 +149,7 @@ __all__ = [
     "drift_bodies",
     "driven_work",
     "eliminate",
+    "face_gradients",
     "factor_joints",
     "fetch",
     "fill_entries",

@@ -87,7 +87,7 @@ def _nesterov_pass(mu, cone, scalars, nx, x, d, old, shift, partial):
 @formula
 def change_limit(scalars, cap):
     """Piles need the limit on the momentum, ill-conditioned stacks do not: changed over when progress ends."""
-    scalars[Scalar.LIMIT] = 1.0 if scalars[Scalar.LIMIT] == cap else cap
+    scalars[Scalar.LIMIT] = scalars[Scalar.LIFTED] if scalars[Scalar.LIMIT] == cap else cap
 
 
 @loop

@@ -62,7 +62,7 @@ class Loop(NamedTuple):
     entry_arm: Any  # (2 cap + 1, 4): arm, and 1 on side B, -1 on side A
     inverse: Any  # (bodies, 9): inverse masses and inertias
     velocity: Any  # (bodies, 8): of the impulses x
-    scalars: Any  # (9,) float64, see `Scalar`
+    scalars: Any  # (10,) float64, see `Scalar`
     partial: Any  # (blocks, 5) float64
 
 
@@ -351,8 +351,8 @@ class Run:
 
     def change_limit(self, cap: float) -> None:
         """Lift the limit on the momentum or set it again."""
-        now = float(self.p.scalars[Scalar.LIMIT])
-        self.p.scalars[int(Scalar.LIMIT)] = 1.0 if now == cap else cap
+        found = provider.fetch(self.p.scalars)
+        self.p.scalars[int(Scalar.LIMIT)] = float(found[Scalar.LIFTED]) if found[Scalar.LIMIT] == cap else cap
 
 
 def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
