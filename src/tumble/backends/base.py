@@ -9,6 +9,7 @@ import numpy as np
 
 from ..kernels.descent import TREE_LEAF as TREE_LEAF
 from ..kernels.jit import BLOCK
+from .joint_arrays import FactorArrays
 
 PASSES: dict[str, tuple[str, ...]] = {
     # Free velocities, the drift, energies of a step
@@ -149,14 +150,10 @@ class ArticulatedArrays(NamedTuple):
     """
 
     contacts: ContactArrays
-    mechanism: np.ndarray  # (mechanisms + 1,) int64: first equality row of each mechanism
     body: np.ndarray  # (rows, 4) int32
     jacobian: np.ndarray  # (rows, 24)
     weighted: np.ndarray  # (rows, 24): M^-1 J
-    l_start: np.ndarray  # (rows + 1,) int64: columns of L
-    l_row: np.ndarray  # (..,) int64
-    l_value: np.ndarray  # (..,)
-    inverse_pivot: np.ndarray  # (rows,): 0 for a row that depends on others
+    factor: FactorArrays
     reaction: np.ndarray  # (rows,) scratch: S^+ G^T v of the last elimination
     bounded_body: np.ndarray  # (bounded, 4) int32
     bounded_jacobian: np.ndarray  # (bounded, 24)

@@ -18,18 +18,50 @@ class FrameArrays(NamedTuple):
     axis: np.ndarray  # (c, 2) int64
 
 
+class TreeArrays(NamedTuple):
+    """Mechanisms whose bodies are eliminated: bodies as nodes, each after all that hang on it."""
+
+    start: np.ndarray  # (mechanisms + 1,) int64: nodes of each, none where its rows are eliminated
+    body: np.ndarray  # (nodes,) int64
+    parent: np.ndarray  # (nodes,) int64: a node, -1 of a root
+    rows: np.ndarray  # (nodes, 2) int64: rows that hold the node on its parent, or on the ground
+    inner: np.ndarray  # (nodes,) bool: whether others hang on it
+    node: np.ndarray  # (bodies,) int64: the node of a body, -1
+
+
+class BodyFactor(NamedTuple):
+    """What eliminating bodies leaves; I is the inertia of a node with all that hangs on it."""
+
+    used: np.ndarray  # (mechanisms,) bool: whether it is what counts, and not the factor by rows
+    inertia: np.ndarray  # (nodes, 36): I of inner nodes as L D L^T
+    own: np.ndarray  # (rows, 6): I^-1 G of the node that the row holds
+    held: np.ndarray  # (rows, 6): G of its parent
+    across: np.ndarray  # (rows, 6): s^-1 G of its parent, where s = G^T I^-1 G + E of the node's rows
+    lower: np.ndarray  # (rows, MOST_ROWS): L of s = L D L^T, D in `inverse_pivot`
+    force: np.ndarray  # (nodes, 6) scratch
+
+
+class FactorArrays(NamedTuple):
+    """Its LDL^T mechanism by mechanism: columns as the pattern says, or by bodies."""
+
+    mechanism: np.ndarray  # (mechanisms + 1,) int64: first row of each
+    l_start: np.ndarray  # (rows + 1,) int64: columns of L
+    l_row: np.ndarray  # (..,) int64
+    l_value: np.ndarray  # (..,)
+    inverse_pivot: np.ndarray  # (rows,): 0 for a row that depends on others
+    dropped: np.ndarray  # (mechanisms,) rows that depend on others
+    tree: TreeArrays
+    by_bodies: BodyFactor
+
+
 class EqualityArrays(NamedTuple):
     """Equality rows in the order of elimination with the factor of their system, mechanism by mechanism."""
 
-    mechanism: np.ndarray  # (mechanisms + 1,) int64: first row of each mechanism
     mechanism_body_start: np.ndarray  # (mechanisms + 1,) int64
     mechanism_body: np.ndarray  # (..,) int64: the bodies that its rows can move
     body: np.ndarray  # (rows, 4) int32
     weighted: np.ndarray  # (rows, 24): M^-1 J
-    l_start: np.ndarray  # (rows + 1,) int64
-    l_row: np.ndarray
-    l_value: np.ndarray
-    inverse_pivot: np.ndarray  # (rows,)
+    factor: FactorArrays
     coord: np.ndarray  # (rows, 2) int64
     weight: np.ndarray  # (rows, 2)
     wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
@@ -39,31 +71,23 @@ class EqualityArrays(NamedTuple):
 class PatternArrays(NamedTuple):
     """Which equality rows touch which, as in `Pattern`."""
 
-    mechanism: np.ndarray  # (mechanisms + 1,) int64
     start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
     column: np.ndarray
     pair_start: np.ndarray  # (entries + 1,)
     pair: np.ndarray  # (.., 2) sides of row and column that share a body
     parent: np.ndarray  # (rows,)
-    l_start: np.ndarray  # (rows + 1,)
 
 
 class SystemArrays(NamedTuple):
     """Numbers of the system S = G^T M^-1 G + E."""
 
+    body: np.ndarray  # (rows, 4) int32
+    inverse_mass: np.ndarray  # (bodies, 3)
+    inverse_inertia: np.ndarray  # (bodies, 6) world axes
     jacobian: np.ndarray  # (rows, 24)
     weighted: np.ndarray  # (rows, 24): M^-1 J
     compliance: np.ndarray  # (rows,)
     whole: np.ndarray  # (rows,): diagonals without locked directions
-
-
-class FactorArrays(NamedTuple):
-    """Its LDL^T, columns as the pattern says."""
-
-    l_row: np.ndarray
-    l_value: np.ndarray
-    inverse_pivot: np.ndarray  # (rows,)
-    dropped: np.ndarray  # (mechanisms,) rows that depend on others
 
 
 class FactorWork(NamedTuple):
@@ -139,3 +163,13 @@ class ClosingWork(NamedTuple):
     q: np.ndarray
     base: np.ndarray  # (n, 6)
     small: np.ndarray  # (mechanisms, 6, 7)
+
+
+class MobilityArrays(NamedTuple):
+    """How nodes of trees answer to forces: v = mobility f, 6 x 6."""
+
+    mobility: np.ndarray  # (nodes, 36)
+    local: np.ndarray  # (nodes, 36): with its parent held
+    carried: np.ndarray  # (nodes, 36): its velocity for one of its parent
+    root: np.ndarray  # (rows, 6) scratch
+    work: np.ndarray  # (nodes, 6) scratch

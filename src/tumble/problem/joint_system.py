@@ -7,13 +7,22 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.joint_arrays import ClosingWork, FactorArrays, FactorWork, PatternArrays, SystemArrays
+from ..backends.joint_arrays import (
+    BodyFactor,
+    ClosingWork,
+    FactorArrays,
+    FactorWork,
+    MobilityArrays,
+    PatternArrays,
+    SystemArrays,
+)
 from ..enums import BodyKind, RowRole
+from ..kernels.joint_trees import MOST_ROWS
 from ..scene.joint_model import JointModel
 from ..scene.model import Model
 from .elimination import Pattern, row_bodies
 
-__all__ = ["JointSystem", "RowSet"]
+__all__ = ["JointSystem", "RowSet", "mobility_arrays", "no_factor"]
 
 
 class RowSet:
@@ -22,7 +31,9 @@ class RowSet:
     def __init__(self, model: Model, backend: ModuleType, rows: np.ndarray, movable: np.ndarray) -> None:
         j, self._model, self._backend = model.joints, model, backend
         bodies = row_bodies(j.row_coord, j.coord_frame, j.frame_body)
-        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable)
+        whole = np.where(model.body_mass > 0.0, model.body_inertia.min(axis=1, initial=np.inf), 0.0)
+        free = (whole > 0.0) & ~np.any(model.body_locked, axis=1)
+        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable, free)
         self.rows = rows[self.pattern.order]
         """Numbers of the rows"""
         self.mechanism = np.repeat(np.arange(len(self.pattern.mechanism) - 1), np.diff(self.pattern.mechanism))
@@ -59,20 +70,21 @@ class JointSystem:
     def __init__(
         self, model: Model, backend: ModuleType, pattern: Pattern, equality: np.ndarray, body: np.ndarray
     ) -> None:
-        self._model, self._backend, self._pattern = model, backend, pattern
+        self._model, self._backend = model, backend
         self._joints: JointModel = model.joints
         self._equality, self.body = equality, body
         n, entries = len(equality), int(pattern.l_start[-1])
         self.jacobian, self.weighted = np.zeros((n, 24)), np.zeros((n, 24))
         self.compliance = np.zeros(n)
-        self.l_row, self.l_value = np.zeros(entries, np.int64), np.zeros(entries)
-        self.inverse_pivot = np.zeros(n)
         used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
         self._scratch = FactorWork(used, np.zeros(n), mark, path)
-        self._dropped = np.zeros(max(1, len(pattern.mechanism) - 1), np.int64)
+        self._inverse_inertia = np.zeros((0, 6))
         p = pattern
-        self._rows = PatternArrays(p.mechanism, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start)
-        self._factor = FactorArrays(self.l_row, self.l_value, self.inverse_pivot, self._dropped)
+        self._rows = PatternArrays(p.start, p.column, p.pair_start, p.pair, p.parent)
+        self.factors = FactorArrays(
+            p.mechanism, p.l_start, np.zeros(entries, np.int64), np.zeros(entries), np.zeros(n),
+            np.zeros(len(p.mechanism) - 1, np.int64), p.tree, body_factor(p),
+        )  # fmt: skip
         dynamic = model.body_kind == BodyKind.DYNAMIC
         light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
         least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
@@ -83,7 +95,7 @@ class JointSystem:
 
     def assemble(self, coord_jacobian: np.ndarray, inverse_inertia: np.ndarray) -> None:
         """The Jacobians G and M^-1 G from those of the coordinates (c, 12)."""
-        j = self._joints
+        j, self._inverse_inertia = self._joints, inverse_inertia
         self._backend.row_jacobians(
             self._equality, j.row_coord, j.row_weight, self.body, coord_jacobian, self._model.body_inverse_mass,
             inverse_inertia, self.jacobian, self.weighted,
@@ -92,8 +104,11 @@ class JointSystem:
     def factor(self) -> None:
         """Factor S with the compliance that is set."""
         whole = self._whole_diagonal()
-        system = SystemArrays(self.jacobian, self.weighted, self.compliance, whole)
-        self._backend.factor_joints(self._rows, system, self._factor, self._scratch)
+        system = SystemArrays(
+            self.body, self._model.body_inverse_mass, self._inverse_inertia, self.jacobian, self.weighted,
+            self.compliance, whole,
+        )  # fmt: skip
+        self._backend.factor_joints(self._rows, system, self.factors, self._scratch)
 
     def _whole_diagonal(self) -> np.ndarray:
         """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""
@@ -109,7 +124,7 @@ class JointSystem:
     @property
     def dropped_in(self) -> np.ndarray:
         """(mechanisms,) rows that depend on others."""
-        return self._dropped[: len(self._pattern.mechanism) - 1]
+        return self.factors.dropped
 
     def speeds(self, velocity: np.ndarray) -> np.ndarray:
         """G^T v (rows,) of velocities (n, 6)."""
@@ -119,8 +134,7 @@ class JointSystem:
 
     def solve(self, y: np.ndarray) -> None:
         """y = S^+ y."""
-        p = self._pattern
-        self._backend.solve_joints(p.mechanism, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
+        self._backend.solve_joints(self.factors, y)
 
     def stopping(self, velocity: np.ndarray) -> np.ndarray:
         """Impulses (rows,) after which velocities (n, 6) have no speed across the rows without compliance."""
@@ -130,9 +144,32 @@ class JointSystem:
 
     def forward(self, y: np.ndarray) -> None:
         """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""
-        p = self._pattern
-        self._backend.forward_joints(p.mechanism, p.l_start, self.l_row, self.l_value, y)
+        self._backend.forward_joints(self.factors, y)
 
     def push(self, y: np.ndarray, velocity: np.ndarray) -> None:
         """v += M^-1 G y."""
         self._backend.push_rows(self.body, self.weighted, y, velocity)
+
+
+def body_factor(pattern: Pattern) -> BodyFactor:
+    """Room for what eliminating bodies leaves."""
+    nodes, rows = len(pattern.tree.body), len(pattern.order) if len(pattern.tree.body) else 0
+    return BodyFactor(
+        np.zeros(len(pattern.mechanism) - 1, bool), np.zeros((nodes, 36)), *(np.zeros((rows, 6)) for _ in range(3)),
+        np.zeros((rows, MOST_ROWS)), np.zeros((nodes, 6)),
+    )  # fmt: skip
+
+
+def mobility_arrays(pattern: Pattern) -> MobilityArrays:
+    """Room for the answers of nodes."""
+    nodes, rows = len(pattern.tree.body), len(pattern.order) if len(pattern.tree.body) else 0
+    return MobilityArrays(*(np.zeros((nodes, 36)) for _ in range(3)), np.zeros((rows, 6)), np.zeros((nodes, 6)))
+
+
+def no_factor(bodies: int) -> FactorArrays:
+    """That of no joints at all."""
+    p = Pattern.of(np.zeros((0, 4), np.int32), np.zeros(0, np.int64), np.zeros(bodies, bool))
+    none = np.zeros(0)
+    return FactorArrays(
+        p.mechanism, p.l_start, np.zeros(0, np.int64), none, none, np.zeros(0, np.int64), p.tree, body_factor(p)
+    )

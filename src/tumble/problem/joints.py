@@ -26,7 +26,7 @@ from ..scene.model import Model, State
 from .bounded_rows import LIMIT_RECOVERY, NO_IMPULSE, BoundedRows
 from .dependent_rows import dependencies, fighting
 from .drift_energy import drift_energy
-from .joint_system import JointSystem, RowSet
+from .joint_system import JointSystem, RowSet, mobility_arrays
 from .joint_targets import Targets
 from .springs import implicit_spring
 from .torque_motors import TorqueMotors
@@ -57,6 +57,7 @@ class Joints:
         """Equality rows in the order of elimination"""
         self._movable = movable
         self._stops: RowSet | None = None
+        self._answers = mobility_arrays(p)
         n, c = len(self.equality), j.coord_count
         self._value, self._second = np.zeros(c), np.zeros(c)
         self.jacobian = np.zeros((c, 12))
@@ -233,16 +234,15 @@ class Joints:
 
     def arrays(self, contacts: ContactArrays) -> ArticulatedArrays:
         """Everything the operator needs."""
-        p = self._pattern
         return ArticulatedArrays(
-            contacts, p.mechanism, self._body, self.system.jacobian, self.system.weighted, p.l_start, self.system.l_row,
-            self.system.l_value, self.system.inverse_pivot, self._reaction, *self.bounded.arrays,
+            contacts, self._body, self.system.jacobian, self.system.weighted, self.system.factors, self._reaction,
+            *self.bounded.arrays,
         )  # fmt: skip
 
     def diagonal(self, arrays: ArticulatedArrays, out: np.ndarray) -> None:
         """Diagonal blocks with the joints; `out` has those of the contacts alone."""
         self.backend.articulated_diagonal(
-            arrays, self._pattern.mechanism_of, self._mechanism_body_start, self._mechanism_body, out
+            arrays, self._pattern.mechanism_of, self._mechanism_body_start, self._mechanism_body, self._answers, out
         )
         n = arrays.contacts.count
         stuck = out[0, n : n + len(self.bounded.active)] <= 0.0
@@ -291,7 +291,7 @@ class Joints:
         rounds: int,
     ) -> None:
         """Close the rigid rows of a set, and limits that are pressed: those that were passed, to a little less."""
-        p, s, wanted = rows.pattern, rows.kick, self._wanted()
+        s, wanted = rows.kick, self._wanted()
         closed = rows.rigid
         if self._pressed.size and rows is self._stops:
             closed, wanted = closed | np.isin(rows.rows, self._pressed), wanted.copy()
@@ -303,8 +303,8 @@ class Joints:
         for body, (position, orientation) in poses.items():
             self._trial_position[body], self._trial_orientation[body] = position, orientation
         arrays = EqualityArrays(
-            p.mechanism, self._mechanism_body_start, self._mechanism_body, rows.body, s.weighted, p.l_start, s.l_row,
-            s.l_value, s.inverse_pivot, rows.coord, rows.weight, wanted[rows.rows], closed,
+            self._mechanism_body_start, self._mechanism_body, rows.body, s.weighted, s.factors, rows.coord,
+            rows.weight, wanted[rows.rows], closed,
         )  # fmt: skip
         rule = ClosingRule(rest, PROJECTED * self.size, rounds)
         coordinates = CoordinateArrays(self._kick_value, self.jacobian)

@@ -12,6 +12,7 @@ from numba import types
 from numba.extending import overload
 
 from ...kernels.jit import blockwise, formula, loop
+from ...kernels.joint_answers import among_trees, contact_block, contact_mechanisms, row_answer, row_node
 from ...kernels.joint_rows import (
     SIDES,
     coordinate_at,
@@ -23,6 +24,7 @@ from ...kernels.joint_rows import (
     row_speed,
     solve_mechanism,
 )
+from ...kernels.joint_trees import tree_mobility
 from ..base import ArticulatedArrays
 from .operators import add_compliance, gather, lay_down, product, read_rows
 
@@ -63,47 +65,43 @@ def push_rows(body, weighted, x, v):
             push_row(body, weighted, r, x[r], v)
 
 
-@blockwise(1, "pattern.mechanism.size - 1")
+@blockwise(1, "factor.mechanism.size - 1")
 def factor_joints(c, pattern, system, factor, scratch):
     """Factor the system of every mechanism; factor.dropped counts the rows that depend on others."""
     factor.dropped[c] = factor_mechanism(c, pattern, system, factor, scratch)
 
 
-@loop
-def solve_joints(mechanism, l_start, l_row, l_value, inverse_pivot, x):
+@blockwise(1, "factor.mechanism.size - 1")
+def solve_joints(c, factor, x):
     """x = S^+ x for all mechanisms."""
-    for c in range(mechanism.size - 1):
-        solve_mechanism(mechanism[c], mechanism[c + 1], l_start, l_row, l_value, inverse_pivot, x)
+    solve_mechanism(c, factor, x)
 
 
 @loop
-def forward_joints(mechanism, l_start, l_row, l_value, x):
-    """x = L^-1 x: what is left at a dropped row is how far it contradicts the rows before it."""
-    for j in range(x.size):
-        for p in range(l_start[j], l_start[j + 1]):
-            x[l_row[p]] -= l_value[p] * x[j]
+def forward_joints(factor, x):
+    """x = L^-1 x where rows were eliminated: what is left at a dropped row is how far it contradicts those before it."""
+    l_start, l_row, l_value = factor.l_start, factor.l_row, factor.l_value
+    for c in range(factor.mechanism.size - 1):
+        if not factor.by_bodies.used[c]:
+            for j in range(factor.mechanism[c], factor.mechanism[c + 1]):
+                for p in range(l_start[j], l_start[j + 1]):
+                    x[l_row[p]] -= l_value[p] * x[j]
 
 
-@blockwise(1, "mechanism.size - 1")
-def _eliminate_mechanisms(c, mechanism, rows, factor, y, v):
-    eliminate_mechanism(mechanism[c], mechanism[c + 1], rows, factor, y, v)
+@blockwise(1, "op.factor.mechanism.size - 1")
+def _eliminate_mechanisms(c, op, v):
+    eliminate_mechanism(c, op, v)
 
 
 @loop
 def eliminate(op, v):
     """v -= M^-1 G S^+ G^T v; op.reaction keeps S^+ G^T v."""
-    rows, factor = _rows_and_factor(op)
-    if op.mechanism.size > 4:
-        _eliminate_mechanisms(op.mechanism, rows, factor, op.reaction, v)
+    mechanisms = op.factor.mechanism.size - 1
+    if mechanisms > 4:
+        _eliminate_mechanisms(op, v)
     else:
-        for c in range(op.mechanism.size - 1):
-            eliminate_mechanism(op.mechanism[c], op.mechanism[c + 1], rows, factor, op.reaction, v)
-
-
-@formula
-def _rows_and_factor(op):
-    """What eliminating the equality rows reads of an operator."""
-    return (op.body, op.jacobian, op.weighted), (op.l_start, op.l_row, op.l_value, op.inverse_pivot)
+        for c in range(mechanisms):
+            eliminate_mechanism(c, op, v)
 
 
 @loop
@@ -151,23 +149,45 @@ def add_all_compliance(op, x, out):
         out[0, c] += op.bounded_compliance[r] * x[0, c]
 
 
+@blockwise(1, "op.factor.mechanism.size - 1")
+def _mobilities(c, op, answers):
+    if op.factor.by_bodies.used[c]:
+        tree_mobility(c, op.factor, op.contacts.inverse_mass, op.contacts.inverse_inertia, answers)
+
+
+@blockwise(64, "op.contacts.count + op.bounded_body.shape[0]")
+def _tree_diagonal(block, op, mechanism_of, answers, diagonal):
+    count = op.contacts.count
+    for c in range(64 * block, min(64 * block + 64, count + op.bounded_body.shape[0])):
+        if c < count:
+            first, second = contact_mechanisms(op, c, mechanism_of)
+            if among_trees(op, first, second):
+                contact_block(c, op, answers, FIXED, diagonal)
+        else:
+            node = row_node(op, c - count, mechanism_of)
+            if node >= 0:
+                _set_bounded(op, c - count, row_answer(op, c - count, node, answers), diagonal)
+
+
 @loop
-def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body, diagonal):
-    """Diagonal blocks with the joints: of bounded rows, and of contacts on small mechanisms, where `diagonal` has the
-    blocks of M^-1 so far. A body without joints has no mechanism (-1)."""
+def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body, answers, diagonal):
+    """Diagonal blocks with the joints: of bounded rows, and of contacts on trees and on small mechanisms, where
+    `diagonal` has the blocks of M^-1 so far. A body without joints has no mechanism (-1). answers: scratch."""
+    _mobilities(op, answers)
+    _tree_diagonal(op, mechanism_of, answers, diagonal)
     contacts = op.contacts
     count, v = contacts.count, contacts.body_velocity
     for c in range(count + op.bounded_body.shape[0]):
         first, second = -1, -1
         if c < count:
-            first, second = mechanism_of[contacts.body_a[c]], mechanism_of[contacts.body_b[c]]
-            if not (_is_small(op.mechanism, first) or _is_small(op.mechanism, second)):
+            first, second = contact_mechanisms(op, c, mechanism_of)
+            if (first < 0 and second < 0) or among_trees(op, first, second):
                 continue
-            if (first >= 0 and not _is_small(op.mechanism, first)) or (
-                second >= 0 and not _is_small(op.mechanism, second)
-            ):
+            if not (_is_small(op, first) and _is_small(op, second)):
                 continue
         else:
+            if row_node(op, c - count, mechanism_of) >= 0:
+                continue
             for s in range(SIDES):
                 b = op.bounded_body[c - count, s]
                 if b >= 0 and mechanism_of[b] >= 0:
@@ -192,17 +212,22 @@ def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body,
                 else:
                     diagonal[2, c] = w if w > FIXED * diagonal[2, c] else 0.0
             else:
-                own = row_speed(op.bounded_body, op.bounded_jacobian, c - count, v)
-                if own <= FIXED * own_diagonal(op.bounded_jacobian, op.bounded_weighted, c - count):
-                    own = 0.0
-                own += op.bounded_compliance[c - count]
-                for i in range(6):
-                    diagonal[i, c] = own if i < 3 else 0.0
+                _set_bounded(op, c - count, row_speed(op.bounded_body, op.bounded_jacobian, c - count, v), diagonal)
 
 
 @formula
-def _is_small(mechanism, c):
-    return c >= 0 and mechanism[c + 1] - mechanism[c] <= EXACT_DIAGONAL
+def _set_bounded(op, r, own, diagonal):
+    """The block of bounded row r, whose bodies answer with `own`."""
+    if own <= FIXED * own_diagonal(op.bounded_jacobian, op.bounded_weighted, r):
+        own = 0.0
+    own += op.bounded_compliance[r]
+    for i in range(6):
+        diagonal[i, op.contacts.count + r] = own if i < 3 else 0.0
+
+
+@formula
+def _is_small(op, c):
+    return c < 0 or op.factor.by_bodies.used[c] or op.factor.mechanism[c + 1] - op.factor.mechanism[c] <= EXACT_DIAGONAL
 
 
 @formula
@@ -216,8 +241,7 @@ def _clear(v, c, mechanism_body_start, mechanism_body):
 @formula
 def _eliminate_one(op, c, v):
     if c >= 0:
-        rows, factor = _rows_and_factor(op)
-        eliminate_mechanism(op.mechanism[c], op.mechanism[c + 1], rows, factor, op.reaction, v)
+        eliminate_mechanism(c, op, v)
 
 
 @formula

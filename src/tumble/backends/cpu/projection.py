@@ -6,7 +6,7 @@ from ...kernels.jit import blockwise
 from ...kernels.joint_closing import close_mechanism
 
 
-@blockwise(1, "rows.mechanism.size - 1")
+@blockwise(1, "rows.mechanism_body_start.size - 1")
 def close_joints(mechanism, rule, rows, frames, bodies, kick, trial, work, found):
     """Change velocities (n, 6) of the kick so that the rigid rows hold after a drift (`ClosingRule`).
 
