@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from tumble.backends.joint_arrays import (
 from tumble.enums import BodyKind
 from tumble.kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from tumble.problem.elimination import Pattern
+from tumble.problem.joint_system import body_factor
 from tumble.scene import rotation
 
 from ..naive.mechanisms import rod
@@ -179,16 +182,19 @@ def test_factor_of_joint_rows(backend, mechanisms):
     compliance = np.where(pattern.order % rows_of == 2, 0.3, 0.0)
     g = dense(body, jacobian, 60)
     s = g @ inverse_mass @ g.T + np.diag(compliance)
-    l_row, l_value, inverse_pivot = np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan)
+    factors = FactorArrays(
+        pattern.mechanism, pattern.l_start, np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan),
+        np.full(mechanisms, -1), pattern.tree, body_factor(pattern),
+    )  # fmt: skip
     used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
-    dropped = np.full(max(1, mechanisms), -1)
     p = pattern
     backend.factor_joints(
-        PatternArrays(p.mechanism, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
-        SystemArrays(jacobian, m_j, compliance, np.diag(s).copy()),
-        FactorArrays(l_row, l_value, inverse_pivot, dropped),
+        PatternArrays(p.start, p.column, p.pair_start, p.pair, p.parent),
+        SystemArrays(body, own.inverse_mass, own.inverse_inertia, jacobian, m_j, compliance, np.diag(s).copy()),
+        factors,
         FactorWork(used, np.zeros(n), mark, path),
     )
+    l_row, l_value, inverse_pivot = factors.l_row, factors.l_value, factors.inverse_pivot
     lower = np.eye(n)
     for j in range(n):
         at = slice(pattern.l_start[j], pattern.l_start[j + 1])
@@ -198,17 +204,82 @@ def test_factor_of_joint_rows(backend, mechanisms):
     size_of = np.abs(s).max(initial=1.0)
     assert_close(lower @ np.diag(pivot) @ lower.T, s, size_of, 1e4)
     assert np.all(inverse_pivot >= 0.0)
-    assert np.array_equal(dropped[:mechanisms], np.ones(mechanisms))
+    assert np.array_equal(factors.dropped, np.ones(mechanisms))
 
     wanted = rng.normal(size=n)
     x = s @ wanted  # what can be solved
-    backend.solve_joints(pattern.mechanism, pattern.l_start, l_row, l_value, inverse_pivot, x)
+    backend.solve_joints(factors, x)
     assert_close(s @ x, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e6)
     assert np.all(x[~kept] == 0.0) or mechanisms == 0 or np.all(np.isfinite(x))
     y = s @ wanted
-    backend.forward_joints(pattern.mechanism, pattern.l_start, l_row, l_value, y)
+    backend.forward_joints(factors, y)
     assert_close(lower @ y, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e4)
     assert np.all(np.abs(y[~kept]) <= 1e-9 * size_of), "right sides that can be solved contradict nothing"
+
+
+@covers("factor_joints")
+def test_factor_of_trees_by_their_bodies(backend):
+    """That of the twin, number for number; and where a joint holds twice, its rows are eliminated instead."""
+    case = jointed(8, 5)
+    a, f = case.arrays, case.arrays.factor
+    n = len(a.body)
+    s = case.equality @ case.inverse_mass @ case.equality.T
+    compliance = np.zeros(n)
+    compliance[2::9] = 0.5
+    s += np.diag(compliance)
+    for repeated in (False, True):
+        jacobian, both = a.jacobian.copy(), a.weighted.copy()
+        if repeated:  # the first two rows of mechanism 2 hold one body on another
+            jacobian[19, :12] = np.roll(jacobian[18, :12], 6)
+            both[19, :12] = np.roll(both[18, :12], 6)
+        start = np.concatenate([[0], np.cumsum(np.arange(n) % 9 + 1)])
+        column = np.concatenate([np.arange(9 * (r // 9), r + 1) for r in range(n)])
+        sides = [
+            [(i, j) for i in range(4) for j in range(4) if a.body[r, i] == a.body[c, j] >= 0]
+            for r in range(n)
+            for c in column[start[r] : start[r + 1]]
+        ]
+        parent = np.where(np.arange(n) % 9 == 8, -1, np.arange(n) + 1)
+        l_start = np.concatenate([[0], np.cumsum(8 - np.arange(n) % 9)])
+        made = FactorArrays(
+            f.mechanism, l_start, np.zeros(l_start[-1], np.int64), np.full(l_start[-1], np.nan), np.full(n, np.nan),
+            np.full(6, -1), f.tree, copied(f.by_bodies, {}),
+        )  # fmt: skip
+        for array in made.by_bodies:
+            array[:] = 0
+        backend.factor_joints(
+            PatternArrays(
+                start, column, np.cumsum([0] + [len(p) for p in sides]), np.array([p for q in sides for p in q]), parent
+            ),
+            SystemArrays(
+                a.body, a.contacts.inverse_mass, a.contacts.inverse_inertia, jacobian, both, compliance, np.diag(s).copy()
+            ),
+            made,
+            FactorWork(np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)),
+        )
+        used = f.by_bodies.used.copy()
+        used[2] = not repeated
+        assert np.array_equal(made.by_bodies.used, used)
+        if repeated:
+            assert made.dropped[2] == 1 and made.inverse_pivot[19] == 0.0
+            continue
+        assert np.array_equal(made.dropped, [1, 0, 0, 1, 0, 0])
+        of_trees = np.repeat(used, 9)
+        assert_close(made.inverse_pivot[of_trees], f.inverse_pivot[of_trees], roundings=1e5)
+        lower_half = np.tril(np.ones((6, 6))).ravel() > 0
+        inner = f.tree.inner
+        packed = made.by_bodies.inertia[inner][:, lower_half], f.by_bodies.inertia[inner][:, lower_half]
+        assert_close(*packed, np.abs(packed[1]).max(), 1e5)
+        below = np.zeros(f.by_bodies.lower.shape, bool)
+        for first, end in f.tree.rows:
+            below[first:end, : end - first] = np.tril(np.ones((end - first, end - first)), -1)
+        assert_close(made.by_bodies.lower[below], f.by_bodies.lower[below], np.abs(f.by_bodies.lower).max(), 1e5)
+        for name in ("own", "held"):
+            x, y = getattr(made.by_bodies, name), getattr(f.by_bodies, name)
+            assert_close(x[of_trees], y[of_trees], np.abs(y).max(), 1e5)
+        has_parent = np.abs(f.by_bodies.held).max(axis=1) > 0.0
+        x, y = made.by_bodies.across, f.by_bodies.across
+        assert_close(x[has_parent], y[has_parent], np.abs(y).max(), 1e5)
 
 
 @covers("eliminate", "solve_joints")
@@ -225,7 +296,7 @@ def test_elimination_takes_velocities_across_the_rows(backend, mechanisms):
     a = case.arrays
     x = np.random.default_rng(5).normal(size=len(case.equality))
     solved = x.copy()
-    backend.solve_joints(a.mechanism, a.l_start, a.l_row, a.l_value, a.inverse_pivot, solved)
+    backend.solve_joints(a.factor, solved)
     assert_close(solved, case.answer @ x, 1.0 + np.abs(case.answer).max(initial=0.0), 1e4)
 
 
@@ -389,7 +460,7 @@ def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
 
     after = miss(out[0], out[1])
     assert rows.rigid.all() and not np.any(frames.kind[rows.coord[:, 0]] == ANGLE)
-    mechanisms = [slice(a, b) for a, b in zip(rows.mechanism[:-1], rows.mechanism[1:], strict=True)]
+    mechanisms = [slice(a, b) for a, b in pairwise(rows.factor.mechanism)]
     assert len(mechanisms) == count
     for c, part in enumerate(mechanisms):
         assert_close(after[part].max(), found[c, 0], 10.0)
