@@ -252,7 +252,13 @@ def test_factor_of_trees_by_their_bodies(backend):
                 start, column, np.cumsum([0] + [len(p) for p in sides]), np.array([p for q in sides for p in q]), parent
             ),
             SystemArrays(
-                a.body, a.contacts.inverse_mass, a.contacts.inverse_inertia, jacobian, both, compliance, np.diag(s).copy()
+                a.body,
+                a.contacts.inverse_mass,
+                a.contacts.inverse_inertia,
+                jacobian,
+                both,
+                compliance,
+                np.diag(s).copy(),
             ),
             made,
             FactorWork(np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)),

@@ -22,8 +22,11 @@ PASSES: dict[str, tuple[str, ...]] = {
     "narrow": (
         "find_ball_contacts", "find_convex_contacts", "find_surface_contacts", "sort_contacts", "arrange_contacts",
     ),
-    # Formulas run on every contact or body, and sums over contacts
-    "items": ("over_contacts", "over_bodies", "count_true", "total", "largest", "largest_vector", "largest_entry"),
+    # Formulas run on every contact, body, row or mechanism, and sums
+    "items": (
+        "over_contacts", "over_bodies", "over_rows", "over_mechanisms", "count_true", "total", "largest",
+        "largest_vector", "largest_entry",
+    ),
     # Questions that users ask: distances, rays
     "queries": ("convex_gaps", "cast_rays"),
     # Frames, arms, bias, memory of the contacts
@@ -54,8 +57,8 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
-        "coordinates", "row_jacobians", "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
-        "eliminate", "close_joints", "mechanism_energies", "keep_energy", "turn_inertia",
+        "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
+        "eliminate", "take_rows", "close_joints", "worst_of", "mechanism_energies", "turn_inertia",
     ),
 }  # fmt: skip
 """What every backend offers, in groups, besides its `name` and SIZES.

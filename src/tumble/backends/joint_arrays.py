@@ -18,6 +18,57 @@ class FrameArrays(NamedTuple):
     axis: np.ndarray  # (c, 2) int64
 
 
+class JointRows(NamedTuple):
+    """Rows of joints, motors and springs (n of them), as in `JointModel`."""
+
+    number: np.ndarray  # (n,) int64: of the row among all
+    body: np.ndarray  # (n, 4) int32
+    coord: np.ndarray  # (n, 2) int64
+    weight: np.ndarray  # (n, 2)
+    offset: np.ndarray  # (n,)
+    role: np.ndarray  # (n,) int8
+    rigid: np.ndarray  # (n,) bool
+    motor: np.ndarray  # (n,) int64
+    driven: np.ndarray  # (n,) bool: the target of its motor adds to the offset
+    stiffness: np.ndarray  # (n,)
+    damping: np.ndarray  # (n,)
+    most: np.ndarray  # (n,)
+    light: np.ndarray  # (n, 4): inverse masses of its bodies, 0 where there is none
+    nimble: np.ndarray  # (n, 4): inverse least moments of inertia
+
+
+class BuiltRows(NamedTuple):
+    """Their numbers at one pose."""
+
+    jacobian: np.ndarray  # (n, 24)
+    weighted: np.ndarray  # (n, 24): M^-1 J
+    whole: np.ndarray  # (n,): the diagonal without locked directions and compliance
+    wanted: np.ndarray  # (n,): weight . coordinates of a row that holds
+    g: np.ndarray  # (n,): violation
+    bias: np.ndarray  # (n,)
+    compliance: np.ndarray  # (n,)
+
+
+class BoundedState(NamedTuple):
+    """Of bounded rows in a step (n,)."""
+
+    bound: np.ndarray  # 0 of a limit, minus the largest impulse otherwise
+    limit: np.ndarray  # bool
+    kept: np.ndarray  # bool: whether it counts
+    impulse: np.ndarray  # (r,): of all rows by number, 0 of one before it is solved
+
+
+class JointedBodies(NamedTuple):
+    """Bodies of the mechanisms at one pose."""
+
+    start: np.ndarray  # (mechanisms + 1,) int64 into body
+    body: np.ndarray  # int64
+    kind: np.ndarray  # (n,) int8
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+
+
 class TreeArrays(NamedTuple):
     """Mechanisms whose bodies are eliminated: bodies as nodes, each after all that hang on it."""
 
@@ -87,7 +138,15 @@ class SystemArrays(NamedTuple):
     jacobian: np.ndarray  # (rows, 24)
     weighted: np.ndarray  # (rows, 24): M^-1 J
     compliance: np.ndarray  # (rows,)
-    whole: np.ndarray  # (rows,): diagonals without locked directions
+    whole: np.ndarray  # (rows,): diagonals without locked directions and compliance
+
+
+class RowSystem(NamedTuple):
+    """Equality rows, their numbers at one pose, and the factor of their system."""
+
+    rows: JointRows
+    built: BuiltRows
+    factor: FactorArrays
 
 
 class FactorWork(NamedTuple):
@@ -124,6 +183,30 @@ class EnergyArrays(NamedTuple):
     wanted: np.ndarray
     rest: np.ndarray  # what counts as rest
     owed: np.ndarray  # what was not given back so far; it is written
+
+
+class IdealArrays(NamedTuple):
+    """Mechanisms whose joints do no work."""
+
+    ideal: np.ndarray  # (mechanisms,) bool: as long as its partners stay where they began
+    fall: np.ndarray  # (mechanisms,) energy of a fall from rest over the square of its time
+    mass: np.ndarray  # (mechanisms,)
+    partner_start: np.ndarray  # (mechanisms + 1,) into partner
+    partner: np.ndarray  # bodies of prescribed motion that each is joined to
+    position: np.ndarray  # (n, 3) where bodies began
+    orientation: np.ndarray  # (n, 4)
+    size: np.ndarray  # (n,)
+
+
+class KeptEnergy(NamedTuple):
+    """What keeping energies leaves, and its scratch."""
+
+    kept: np.ndarray  # (mechanisms,) bool
+    rest: np.ndarray  # (mechanisms,)
+    owed: np.ndarray  # (mechanisms,) what could not be given back
+    strained: np.ndarray  # (mechanisms,) bool: the step was too long for the motion
+    inner: np.ndarray  # (bodies of mechanisms, 6) scratch
+    common: np.ndarray  # (6, bodies of mechanisms, 6) scratch
 
 
 class ClosingRule(NamedTuple):

@@ -26,15 +26,15 @@ def coordinate_at(k, frames, position, orientation):
 
 
 @merged_formula
-def row_jacobian(r, row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
-    """J and M^-1 J (.., 24) of a row, whose two coordinates have weights, at place r."""
+def own_row(r, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
+    """J and M^-1 J (.., 24) of row r, whose two coordinates have weights."""
     for k in range(2):
-        c = coord[row, k]
+        c = coord[r, k]
         for s in range(2):
             at = 12 * k + 6 * s
             b = body[r, 2 * k + s]
             for i in range(6):
-                jacobian[r, at + i] = weight[row, k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
+                jacobian[r, at + i] = weight[r, k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
                 weighted[r, at + i] = 0.0
             if b >= 0:
                 x, y, z = jacobian[r, at + 3], jacobian[r, at + 4], jacobian[r, at + 5]
@@ -70,8 +70,8 @@ def push_row(body, weighted, r, x, v):
 
 @formula
 def factor_mechanism(c, pattern, system, factor, scratch):
-    """LDL^T of the rows of mechanism c, by bodies where it is a tree, else row by row (up-looking). Returns the number of
-    rows dropped."""
+    """LDL^T of the rows of mechanism c, by bodies where it is a tree, else row by row (up-looking). Returns how many
+    rows were dropped."""
     tree = factor.tree
     factor.by_bodies.used[c] = tree.start[c] < tree.start[c + 1] and factor_tree(c, system, factor)
     if factor.by_bodies.used[c]:
@@ -126,7 +126,7 @@ def _factor_by_rows(first, end, pattern, system, factor, scratch):
             pivot -= l * y
             l_row[at], l_value[at] = k, l
             l_used[i] += 1
-        if pivot > DROP * whole[k]:
+        if pivot > DROP * (whole[k] + compliance[k]):
             inverse_pivot[k] = 1.0 / pivot
         else:
             inverse_pivot[k] = 0.0

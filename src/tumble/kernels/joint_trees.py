@@ -1,8 +1,8 @@
 """The system S = G^T M^-1 G + E of a mechanism without loops, by eliminating bodies, leaves first.
 
-A node is a body with all that hangs on it, of inertia I (6 x 6). Its rows G hold it on its parent, whose part of them is
-G_p: s = G^T I^-1 G + E, and the parent's inertia grows by G_p s^-1 G_p^T. No row beyond those of one joint ever meets
-another, and every sum is one of positive parts.
+A node is a body with all that hangs on it, of inertia I (6 x 6). Its rows G hold it on its parent, whose part of them
+is G_p: s = G^T I^-1 G + E, and the parent's inertia grows by G_p s^-1 G_p^T. No row beyond those of one joint ever
+meets another, and every sum is one of positive parts.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _factor_rows(first, end, jacobian, own, system, lower, inverse_pivot):
             scaled = lower[r, q - first] * inverse_pivot[q]
             pivot -= lower[r, q - first] * scaled
             lower[r, q - first] = scaled
-        if not pivot > DROP * system.whole[r]:
+        if not pivot > DROP * (system.whole[r] + system.compliance[r]):
             return False
         inverse_pivot[r] = 1.0 / pivot
     return True

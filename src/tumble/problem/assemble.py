@@ -377,6 +377,4 @@ class Rows:
 def without_joints(contacts: ContactArrays, none_at_all: FactorArrays) -> ArticulatedArrays:
     """The arrays of contacts alone in the form of those with joints."""
     none, rows, bodies = np.zeros(0), np.zeros((0, 24)), np.zeros((0, 4), np.int32)
-    return ArticulatedArrays(
-        contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none
-    )
+    return ArticulatedArrays(contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none)

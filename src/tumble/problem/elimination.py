@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -47,9 +48,7 @@ class Pattern:
     """Mechanisms whose bodies are eliminated instead of their rows"""
 
     @classmethod
-    def of(
-        cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray, free: np.ndarray | None = None
-    ) -> Pattern:
+    def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray, free: np.ndarray | None = None) -> Pattern:
         """body (n, 4), element (n,) of the equality rows; movable (bodies,); free (bodies,): those that nothing locks,
         None: rows are eliminated throughout."""
         mechanism_of, groups = _mechanisms(body, element, movable)
@@ -58,7 +57,7 @@ class Pattern:
         for group in groups:
             tree = None if free is None else tree_of(group, body, movable, free)
             trees.append(tree)
-            order += _minimum_degree(group, body, element, movable) if tree is None else sum(tree.rows, [])
+            order += _minimum_degree(group, body, element, movable) if tree is None else chain(*tree.rows)
             mechanism.append(len(order))
         number = np.array(order, np.int64)
         place = np.zeros(len(order), np.int64)

@@ -1,8 +1,8 @@
 """Mechanisms without loops whose bodies are eliminated instead of their rows: which they are, and in what order.
 
-The rows of all joints of one body touch each other, so a trunk with ten legs is a dense block of their rows. Its bodies,
-leaves first, fill nothing in: a leaf hands its parent what it weighs across the joint (`kernels.joint_trees`). Rows stay
-the better choice for chains and for small mechanisms.
+The rows of all joints of one body touch each other, so a trunk with ten legs is a dense block of their rows. Its
+bodies, leaves first, fill nothing in: a leaf hands its parent what it weighs across the joint (`kernels.joint_trees`).
+Rows stay the better choice for chains and for small mechanisms.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ..kernels.joint_trees import MOST_ROWS
 __all__ = ["Tree", "tree_arrays", "tree_of"]
 
 DEARER = 0.4
-"""A multiplication by bodies counts so much of one by rows: these are found through lists, and by bodies the diagonal blocks
-of contacts come along."""
+"""A multiplication by bodies counts so much of one by rows: these are found through lists, and by bodies the diagonal
+blocks of contacts come along."""
 
 
 @dataclass(frozen=True)

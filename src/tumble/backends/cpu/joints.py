@@ -15,12 +15,10 @@ from ...kernels.jit import blockwise, formula, loop
 from ...kernels.joint_answers import among_trees, contact_block, contact_mechanisms, row_answer, row_node
 from ...kernels.joint_rows import (
     SIDES,
-    coordinate_at,
     eliminate_mechanism,
     factor_mechanism,
     own_diagonal,
     push_row,
-    row_jacobian,
     row_speed,
     solve_mechanism,
 )
@@ -34,27 +32,28 @@ EXACT_DIAGONAL = 300
 """Up to so many joint rows in a mechanism the diagonal blocks of its contacts take the joints into account."""
 
 
-@loop
-def coordinates(frames, position, orientation, value, second, jacobian):
-    """Values (c,) and Jacobians (c, 12) of all coordinates; the sine and cosine of angles in value and second."""
-    for k in range(frames.kind.size):
-        value[k], second[k], j = coordinate_at(k, frames, position, orientation)
-        for c in range(12):
-            jacobian[k, c] = j[c]
-
-
-@loop
-def row_jacobians(row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
-    """Jacobians J (r, 24) of the rows named in `row` and M^-1 J: `coord` (.., 2) with weights (.., 2) for all rows."""
-    for r in range(row.size):
-        row_jacobian(r, row[r], coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted)
-
-
-@loop
-def row_speeds(body, jacobian, v, out):
+@blockwise(256, "body.shape[0]")
+def row_speeds(block, body, jacobian, v, out):
     """out = J v for body velocities (bodies, 6)."""
-    for r in range(body.shape[0]):
+    for r in range(256 * block, min(256 * block + 256, body.shape[0])):
         out[r] = row_speed(body, jacobian, r, v)
+
+
+@loop
+def take_rows(rows, built, state, out):
+    """Bounded rows that are kept, closed up (out: bodies, J, M^-1 J, compliance, bias, bound, number); how many."""
+    body, jacobian, weighted, compliance, bias, bound, number = out
+    count = 0
+    for r in range(rows.number.size):
+        if state.kept[r]:
+            for s in range(SIDES):
+                body[count, s] = rows.body[r, s]
+            for i in range(6 * SIDES):
+                jacobian[count, i], weighted[count, i] = built.jacobian[r, i], built.weighted[r, i]
+            compliance[count], bias[count] = built.compliance[r], built.bias[r]
+            bound[count], number[count] = state.bound[r], rows.number[r]
+            count += 1
+    return count
 
 
 @loop
@@ -79,7 +78,7 @@ def solve_joints(c, factor, x):
 
 @loop
 def forward_joints(factor, x):
-    """x = L^-1 x where rows were eliminated: what is left at a dropped row is how far it contradicts those before it."""
+    """x = L^-1 x where rows were eliminated: what is left at a dropped row is how far it contradicts those before."""
     l_start, l_row, l_value = factor.l_start, factor.l_row, factor.l_value
     for c in range(factor.mechanism.size - 1):
         if not factor.by_bodies.used[c]:
@@ -172,7 +171,8 @@ def _tree_diagonal(block, op, mechanism_of, answers, diagonal):
 @loop
 def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body, answers, diagonal):
     """Diagonal blocks with the joints: of bounded rows, and of contacts on trees and on small mechanisms, where
-    `diagonal` has the blocks of M^-1 so far. A body without joints has no mechanism (-1). answers: scratch."""
+    `diagonal` has the blocks of M^-1 so far. A body without joints has no mechanism (-1). answers: scratch. Returns
+    how many bounded rows the joints leave no freedom."""
     _mobilities(op, answers)
     _tree_diagonal(op, mechanism_of, answers, diagonal)
     contacts = op.contacts
@@ -213,6 +213,11 @@ def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body,
                     diagonal[2, c] = w if w > FIXED * diagonal[2, c] else 0.0
             else:
                 _set_bounded(op, c - count, row_speed(op.bounded_body, op.bounded_jacobian, c - count, v), diagonal)
+    stuck = 0
+    for c in range(count, count + op.bounded_body.shape[0]):
+        if diagonal[0, c] <= 0.0:
+            stuck += 1
+    return stuck
 
 
 @formula
