@@ -88,6 +88,8 @@ class Joints:
         self._kick_value, self._end_value = np.zeros(c), np.zeros(c)
         self.targets = Targets(j, backend)
         self._offset = j.row_offset.copy()
+        self.two = np.flatnonzero(j.row_coord[:, 1] >= 0)
+        self._any_row = joint_rows(model, np.arange(self.count), self._offset)
         self._close_gears(model.initial)
         self.exact = RowSet(model, backend, j.equality_rows, movable, self._offset)
         self._pattern = p = self.exact.pattern
@@ -120,10 +122,8 @@ class Joints:
         self.size = float(size) if size > 0.0 else 1.0
         """Size of the largest jointed body [m], the scale of what counts as closed"""
         self._has_motors = bool(np.any(self.exact.motor >= 0))
-        self.two = np.flatnonzero(j.row_coord[:, 1] >= 0)
         self.bounded = BoundedRows(model, backend, self._offset, (CLOSED, CLOSED * self.size), self.impulse)
         self._bounded_work = np.zeros((3, len(self.bounded.rows)))
-        self._any_row = joint_rows(model, np.arange(self.count), self._offset)
         self.torques = TorqueMotors(model, backend)
         self._torque_work = np.zeros((3, len(self.torques.motors)))
         self.kick_orientation = model.initial.orientation.copy()
