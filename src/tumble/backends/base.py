@@ -24,7 +24,7 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Formulas run on every contact, body, row or mechanism, and sums
     "items": (
-        "over_contacts", "over_bodies", "over_rows", "over_mechanisms", "count_true", "total", "largest",
+        "over_contacts", "over_bodies", "over_rows", "over_mechanisms", "count_true", "list_true", "total", "largest",
         "largest_vector", "largest_entry",
     ),
     # Questions that users ask: distances, rays

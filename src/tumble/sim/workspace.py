@@ -31,7 +31,7 @@ class Workspace:
     def __init__(self, model: Model, backend: ModuleType) -> None:
         n = model.body_count
         self.backend = backend
-        self.seen = Seen(model) if model.flow.changes else None
+        self.seen = Seen(model, backend) if model.flow.changes else None
         whole, model = model, model if self.seen is None else self.seen.model
         self.model = model
         """What the step works with: without the bodies that are absent, where any come or go"""

@@ -48,6 +48,17 @@ def count_true(count, flags):
 
 
 @loop
+def list_true(count, flags, out):
+    """Places of the flags that are set among the first; returns how many there are."""
+    total = 0
+    for c in range(count):
+        if flags[c]:
+            out[total] = c
+            total += 1
+    return total
+
+
+@loop
 def total(count, x):
     """Sum of the first numbers."""
     out = 0.0
