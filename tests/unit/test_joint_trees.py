@@ -128,3 +128,24 @@ def test_a_door_on_two_hinges_is_left_to_its_rows(monkeypatch):
     for _ in range(20):
         report = sim.step()
         assert not by_bodies(sim).any() and report.redundant_rows == 5 and report.joint_drift <= 1e-12
+
+
+def test_many_robots_have_the_same_bits_for_any_threads_and_after_a_restart():
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace(), position=(0, 0, -1.2))
+    places = tb.grid_points((3, 3, 1), 4.0)
+    scene.replicate(star(8, seed=4, servo=True), position=places, name="robot")
+    model = scene.build()
+    one, two = (tb.Simulation(model, options=tb.StepOptions(dt=2e-3), threads=n) for n in (1, 2))
+    for _ in range(30):
+        one.step()
+        two.step()
+    assert by_bodies(one).tolist() == [True] * 9
+    again = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), threads=2)
+    again.set_state(one.get_state())
+    for _ in range(10):
+        reports = [sim.step() for sim in (one, two, again)]
+    assert reports[0].contacts > 0
+    for other in (two, again):
+        for name in ("position", "orientation", "velocity", "spin", "row_impulse", "coordinate", "energy_owed"):
+            assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name

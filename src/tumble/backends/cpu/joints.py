@@ -121,14 +121,20 @@ def push_and_eliminate(op, x):
     eliminate(op, v)
 
 
+@blockwise(256, "op.bounded_body.shape[0]")
+def _bounded_speeds(block, op, v, out):
+    for r in range(256 * block, min(256 * block + 256, op.bounded_body.shape[0])):
+        c = op.contacts.count + r
+        out[0, c], out[1, c], out[2, c] = row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
+
+
 @loop
 def articulated_rows(op, v, out):
     """out = P^T v."""
     contacts = op.contacts
     read_rows(contacts.count, contacts.body_a, contacts.body_b, contacts.frame, contacts.arms, v, out)
-    for r in range(op.bounded_body.shape[0]):
-        c = contacts.count + r
-        out[0, c], out[1, c], out[2, c] = row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
+    if op.bounded_body.shape[0] > 0:
+        _bounded_speeds(op, v, out)
 
 
 @loop
