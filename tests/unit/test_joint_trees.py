@@ -130,7 +130,9 @@ def test_a_door_on_two_hinges_is_left_to_its_rows(monkeypatch):
         assert not by_bodies(sim).any() and report.redundant_rows == 5 and report.joint_drift <= 1e-12
 
 
+@pytest.mark.filterwarnings("ignore::tumble.errors.TumbleWarning")
 def test_many_robots_have_the_same_bits_for_any_threads_and_after_a_restart():
+    """Their arms touch each other from the start, and the floor later."""
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace(), position=(0, 0, -1.2))
     places = tb.grid_points((3, 3, 1), 4.0)
