@@ -132,22 +132,22 @@ def test_a_door_on_two_hinges_is_left_to_its_rows(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::tumble.errors.TumbleWarning")
 def test_many_robots_have_the_same_bits_for_any_threads_and_after_a_restart():
-    """Their arms touch each other from the start, and the floor later."""
+    """Their arms touch each other at the start."""
     scene = tb.SceneBuilder()
     scene.add_static(tb.HalfSpace(), position=(0, 0, -1.2))
     places = tb.grid_points((3, 3, 1), 4.0)
     scene.replicate(star(8, seed=4, servo=True), position=places, name="robot")
     model = scene.build()
     one, two = (tb.Simulation(model, options=tb.StepOptions(dt=2e-3), threads=n) for n in (1, 2))
+    contacts = sum(one.step().contacts for _ in range(30))
+    assert by_bodies(one).tolist() == [True] * 9 and contacts > 0
     for _ in range(30):
-        one.step()
         two.step()
-    assert by_bodies(one).tolist() == [True] * 9
     again = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), threads=2)
     again.set_state(one.get_state())
     for _ in range(10):
-        reports = [sim.step() for sim in (one, two, again)]
-    assert reports[0].contacts > 0
+        for sim in (one, two, again):
+            sim.step()
     for other in (two, again):
         for name in ("position", "orientation", "velocity", "spin", "row_impulse", "coordinate", "energy_owed"):
             assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name
