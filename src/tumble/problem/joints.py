@@ -109,12 +109,14 @@ class Joints:
         self.rigid = self.exact.rigid
         self._trial_position = model.initial.position.copy()
         self._trial_orientation = model.initial.orientation.copy()
-        mechanism_bodies = [np.flatnonzero(p.mechanism_of == k) for k in range(len(p.mechanism) - 1)]
-        self._mechanism_body = np.concatenate([*mechanism_bodies, np.zeros(0, np.int64)]).astype(np.int64)
-        self._mechanism_body_start = np.cumsum([0] + [len(b) for b in mechanism_bodies]).astype(np.int64)
+        mechanisms = len(p.mechanism) - 1
+        by_mechanism = np.argsort(p.mechanism_of, kind="stable")
+        self._mechanism_body = by_mechanism[np.count_nonzero(p.mechanism_of < 0) :]
+        self._mechanism_body_start = np.searchsorted(
+            p.mechanism_of[self._mechanism_body], np.arange(mechanisms + 1)
+        ).astype(np.int64)
         touched = np.unique(j.frame_body).astype(np.int64)
         self._unmoved = touched[p.mechanism_of[touched] < 0]
-        mechanisms = len(p.mechanism) - 1
         self._found, self._sums = np.zeros((mechanisms, 4)), np.zeros((SUMS, mechanisms))
         sizes = model.body_size[touched]
         moved = p.mechanism_of[j.frame_body.ravel()] >= 0  # the ground is not as large as it is far
