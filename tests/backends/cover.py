@@ -17,7 +17,7 @@ COVERED: dict[str, list[str]] = {}
 """Pass -> names of the tests that compare it with its twin"""
 RACED = {"entry_arm", "entry_force", "entry_torque"}
 """Entries: all sides of bodies that cannot move write to one, in any order, and nobody reads it."""
-MAKERS = {"over_contacts", "over_bodies"}
+MAKERS = {"over_contacts", "over_bodies", "over_rows", "over_mechanisms"}
 """What gives a pass and is none"""
 OWN = {"scratch", "rows", "axes"}
 """Scratch with a row a thread, or that any thread may write to"""
@@ -87,6 +87,8 @@ def copied(value: object, seen: dict[int, object]) -> object:
         out.setflags(write=value.flags.writeable)
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         out = type(value)(*(copied(v, seen) for v in value))
+    elif isinstance(value, tuple):
+        out = tuple(copied(v, seen) for v in value)
     seen[id(value)] = out
     return out
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tumble.backends.base import ArticulatedArrays
+from tumble.backends.joint_arrays import FactorArrays, MobilityArrays
 
 from . import data
+from .trees import body_factor, is_tree, sides_of, tree_arrays
 
 OWN_BODIES = 60
 MECHANISM_BODIES = 4
 ROWS = 9
-"""Equality rows a mechanism, the last of which repeats the first: it is dropped."""
+"""Equality rows a mechanism, the last of which repeats the first and is dropped, but in trees (`trees`)."""
 
 
 @dataclass
@@ -32,6 +34,13 @@ class Jointed:
     @property
     def bodies(self):
         return len(self.arrays.contacts.inverse_mass)
+
+    @property
+    def answers(self):
+        """Scratch of the diagonal."""
+        tree, rows = self.arrays.factor.tree, len(self.arrays.factor.by_bodies.own)
+        nodes = len(tree.body)
+        return MobilityArrays(*(np.full((nodes, 36), np.nan) for _ in range(3)), *np.full((2, rows, 6), np.nan))
 
     @property
     def total(self):
@@ -131,15 +140,28 @@ def jointed(seed, count, *, mechanisms=6, soft=False, bounded=5):
             count_of = rng.integers(1, 5)
             sides[ROWS * c + k, :count_of] = rng.permutation(members[c])[:count_of]
         sides[ROWS * c + ROWS - 1] = sides[ROWS * c]
+        if is_tree(c):
+            sides[ROWS * c : ROWS * c + ROWS] = sides_of(c, members[c])
     rows = random_rows(rng, sides)
-    rows[ROWS - 1 :: ROWS] = 2.0 * rows[::ROWS]
+    for c in range(mechanisms):
+        if not is_tree(c):
+            rows[ROWS * c + ROWS - 1] = 2.0 * rows[ROWS * c]
     compliance = np.zeros(len(rows))
     compliance[2::ROWS] = 0.5
     equality = dense(sides, rows, OWN_BODIES)
     s = equality @ inverse_mass @ equality.T + np.diag(compliance)
     first = ROWS * np.arange(mechanisms + 1)
     parts = [factor(s[k : k + ROWS, k : k + ROWS]) for k in first[:-1]]
-    l_start, l_row, l_value = packed([p[0] for p in parts], first)
+    none = np.eye(ROWS), np.zeros(ROWS)
+    by_rows = [none if is_tree(c) else part for c, part in enumerate(parts)]
+    l_start, l_row, l_value = packed([p[0] for p in by_rows], first)
+    tree = tree_arrays(mechanisms, members, OWN_BODIES)
+    by_bodies, pivot = body_factor(tree, mechanisms, equality, compliance, inverse_mass)
+    factors = FactorArrays(
+        first.astype(np.int64), l_start, l_row, l_value,
+        np.concatenate([p[1] for p in by_rows] + [np.zeros(0)]) + pivot,
+        np.array([0 if is_tree(c) else 1 for c in range(mechanisms)], np.int64), tree, by_bodies,
+    )  # fmt: skip
     answer = np.zeros_like(s)
     for k, part in zip(first[:-1], parts, strict=True):
         answer[k : k + ROWS, k : k + ROWS] = part[2]
@@ -149,9 +171,8 @@ def jointed(seed, count, *, mechanisms=6, soft=False, bounded=5):
         b_sides[k, : k % 4 + 1] = members[k % mechanisms][: k % 4 + 1]
     b_rows = random_rows(rng, b_sides)
     arrays = ArticulatedArrays(
-        contacts, first.astype(np.int64), sides, rows, weighted(sides, rows, inverse_mass), l_start, l_row, l_value,
-        np.concatenate([p[1] for p in parts] + [np.zeros(0)]), np.full(len(rows), np.nan), b_sides, b_rows,
-        weighted(b_sides, b_rows, inverse_mass), np.abs(rng.normal(size=number)),
+        contacts, sides, rows, weighted(sides, rows, inverse_mass), factors, np.full(len(rows), np.nan), b_sides,
+        b_rows, weighted(b_sides, b_rows, inverse_mass), np.abs(rng.normal(size=number)),
     )  # fmt: skip
     # The buffers of a problem with joints hold the bounded rows after the contacts.
     assert number <= data.SPARE

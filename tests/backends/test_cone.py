@@ -422,7 +422,7 @@ def jointed_problem(backend, count, rows, mechanisms=2):
         contacts.inverse_inertia, diagonal,
     )  # fmt: skip
     backend.articulated_diagonal(
-        case.arrays, case.mechanism_of, case.mechanism_body_start, case.mechanism_body, diagonal
+        case.arrays, case.mechanism_of, case.mechanism_body_start, case.mechanism_body, case.answers, diagonal
     )
     operator = ArticulatedOperator(case.arrays, backend, diagonal)
     e = contacts.frame[:, :count].T.reshape(count, 3, 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.enums import BodyKind, Presence
+from tumble.enums import BodyKind, Presence, ShapeKind
 from tumble.kernels import contact_rows, laws, motion, passing, reach
 from tumble.kernels.jit import interpreted
 from tumble.scene import rotation
@@ -443,6 +443,8 @@ def test_formulas_of_bodies_do_what_their_twins_do(backend, n):
     own, (x, y), out = bodies(n, n), rng.normal(size=(2, n, 6)), np.full((n, 6), np.nan)
     backend.made("over_bodies", motion.sum_of_velocities)(n, x, y, out)
     assert np.array_equal(out, x + y)
+    backend.made("over_bodies", motion.difference_of_velocities)(n, x, y, out)
+    assert np.array_equal(out, x - y)
     dynamic = own.kind == BodyKind.DYNAMIC
     position, orientation = own.position.copy(), own.orientation.copy()
     backend.made("over_bodies", motion.pushed)(n, own.kind, x, 0.1, position, orientation)
@@ -467,6 +469,58 @@ class Passing:
         self.before, self.after = rng.normal(size=(2, n, 3))
         self.presence = rng.integers(0, 3, n).astype(np.int8)
         self.here = (self.kind == BodyKind.DYNAMIC) & (self.presence == Presence.PRESENT)
+
+
+@pytest.mark.parametrize("n", [1, 512, 700])
+@pytest.mark.parametrize("among", [False, True])
+def test_what_a_step_sees_of_bodies_that_come_and_go(backend, n, among):
+    case, own = Passing(n), bodies(n, n)
+    rng = np.random.default_rng(n)
+    here, moving = case.presence == Presence.PRESENT, rng.random(n) < 0.3
+    kind, mass = np.full(n, 9, np.int8), np.full((n, 3), np.nan)
+    run = backend.made("over_bodies", passing.shown_body)
+    run(n, case.presence, moving if among else moving[:0], own.kind, own.inverse_mass, kind, mass)
+    assert np.array_equal(kind, np.where(moving if among else here, own.kind, BodyKind.STATIC))
+    assert np.array_equal(mass, np.where(here[:, None], own.inverse_mass, 0.0))
+    body, shape = rng.integers(0, n, 2 * n), rng.integers(0, 7, 2 * n).astype(np.int8)
+    seen = np.full(2 * n, 9, np.int8)
+    backend.made("over_bodies", passing.shown_shape)(2 * n, case.presence, body, shape, seen)
+    assert np.array_equal(seen, np.where(here[body], shape, np.int8(ShapeKind.HALF_SPACE)))
+
+
+@pytest.mark.parametrize("n", [1, 512, 700])
+def test_room_for_bodies_that_wait(backend, n):
+    case, own = Passing(n), bodies(n, n)
+    rng = np.random.default_rng(n)
+    first = n // 3
+    waits = np.zeros(n, bool)
+    backend.made("over_bodies", passing.waits)(n - first, first, case.presence, waits)
+    assert np.array_equal(waits[: n - first], case.presence[first:] == Presence.WAITING)
+    low, high, reach = np.array([-0.5, -0.2, 0.0]), np.array([0.1, 0.4, 0.3]), 0.3 * rng.random(n)
+    there, matrix = np.full(n, 9, np.int8), np.full((n, 9), np.nan)
+    backend.made("over_bodies", passing.beside)(
+        n, case.presence, own.kind, reach, (low, high, 0.2), own.position, own.orientation, there, matrix
+    )
+    wide = reach[:, None] + 0.2
+    near = np.all((own.position >= low - wide) & (own.position <= high + wide), axis=1)
+    kept = (case.presence == Presence.PRESENT) & (near | (own.kind != BodyKind.DYNAMIC))
+    assert np.array_equal(there, np.where(kept, Presence.PRESENT, Presence.WAITING))
+    assert np.array_equal(matrix[kept], rotation.matrix(own.orientation[kept]).reshape(-1, 9))
+    assert np.isnan(matrix[~kept]).all()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_later_of_two_bodies_that_touch_gives_way(backend, count):
+    case = Case(np.random.default_rng(count), count)
+    a, b, gap = case.touch.body_a, case.touch.body_b, case.touch.gap
+    order, fits = np.full(BODIES, -1), np.ones(9, bool)
+    order[3:12] = np.arange(9)
+    backend.made("over_contacts", passing.crowded)(count, gap, 1e-4, a, b, order, fits)
+    wanted = np.ones(9, bool)
+    for c in range(count):
+        if gap[c] < 1e-4 and max(order[a[c]], order[b[c]]) >= 0:
+            wanted[max(order[a[c]], order[b[c]])] = False
+    assert np.array_equal(fits, wanted)
 
 
 @pytest.mark.parametrize("n", [1, 512, 700])
@@ -509,13 +563,16 @@ def test_planes_count_what_crosses_the_part_that_counts(backend, n, part, flow):
     assert n == 1 or (forward.any() and backward.any())
 
 
-@covers("count_true", "total", "largest", "largest_vector", "largest_entry")
+@covers("count_true", "list_true", "total", "largest", "largest_vector", "largest_entry")
 @pytest.mark.parametrize("count", COUNTS)
 def test_sums_and_maxima_over_contacts(backend, count):
     rng = np.random.default_rng(count)
     x, rows, flags = spare(0, count, rng), spare(3, count, rng), np.ones(count + SPARE, bool)
     flags[:count] = rng.random(count) < 0.5
     assert backend.count_true(count, flags) == flags[:count].sum()
+    places = np.full(count, -1)
+    found = backend.list_true(count, flags, places)
+    assert np.array_equal(places[:found], np.flatnonzero(flags[:count]))
     assert_close(backend.total(count, x), x[:count].sum(), max(1.0, np.abs(x[:count]).sum()))
     assert backend.largest(count, x) == x[:count].max(initial=0.0)
     assert backend.largest(count, -np.abs(x)) == 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -18,8 +20,10 @@ from tumble.backends.joint_arrays import (
     SystemArrays,
 )
 from tumble.enums import BodyKind
+from tumble.kernels import joint_steps, mechanism_energy
 from tumble.kernels.joints import ANGLE, DISTANCE, DOT, POINT
 from tumble.problem.elimination import Pattern
+from tumble.problem.joint_system import body_factor
 from tumble.scene import rotation
 
 from ..naive.mechanisms import rod
@@ -71,7 +75,6 @@ def random_frames(rng, count, n):
     )
 
 
-@covers("coordinates")
 def test_coordinates_and_their_derivatives(backend):
     """Values by definition, Jacobians by central differences (steps of 1e-6: 1e-9 of the values)."""
     rng = np.random.default_rng(1)
@@ -88,11 +91,19 @@ def test_coordinates_and_their_derivatives(backend):
         about_z = np.array([np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)])
         turn[2 * f + 1] = rotation.multiply(rotation.conjugate(orientation[b]), rotation.multiply(world, about_z))
     frames = frames._replace(orientation=frozen(turn))
-    value, second, jacobian = (np.full(s, np.nan) for s in (count, count, (count, 12)))
-    backend.coordinates(frames, position, orientation, value, second, jacobian)
+    value, jacobian = np.full(count, np.nan), np.full((count, 12), np.nan)
+    near, lead, velocity = 20.0 * rng.normal(size=count), 0.7, rng.normal(size=(n, 6))
+    old = rng.normal(size=(count, 12))
+    see = backend.made("over_rows", joint_steps.coordinate_now)
+    see(count, frames, (position, orientation), (near, lead, velocity, old), (value, jacobian))
     wanted, cosine = coordinate_values(frames, position, orientation)
-    assert_close(value, wanted)
-    assert_close(second, cosine, 1.0)
+    angle, turning = np.arctan2(wanted, cosine), frames.kind == ANGLE
+    place = near + lead * np.einsum("kc,kc->k", old, velocity[frames.body[frames.frame]].reshape(count, 12))
+    angle += 2.0 * np.pi * np.round((place - angle) / (2.0 * np.pi))
+    assert_close(value, np.where(turning, angle, wanted))
+    again = np.full(count, np.nan)
+    see(count, frames, (position, orientation), (near, 0.0, velocity, old), (again, jacobian))
+    assert np.all(np.abs(again - near)[turning] <= np.pi + 1e-12) and np.array_equal(again[~turning], value[~turning])
 
     def moved(v, h):
         x, q = position + h * v[:, :3], rotation.turned(orientation, h * v[:, 3:])
@@ -108,46 +119,23 @@ def test_coordinates_and_their_derivatives(backend):
     assert {POINT, DOT, DISTANCE, ANGLE} == set(frames.kind.tolist())
 
 
-@covers("row_jacobians", "row_speeds", "push_rows")
-def test_rows_are_weighted_sums_of_coordinates(backend):
+@covers("row_speeds", "push_rows")
+@pytest.mark.parametrize("n", [0, 30, 700])
+def test_speeds_across_rows_and_impulses_along_them(backend, n):
     rng = np.random.default_rng(2)
     own = data.bodies(2, 40)
-    count, n = 50, 30
-    frames = random_frames(rng, count, 40)
-    coord_jacobian = rng.normal(size=(count, 12))
-    coord = rng.integers(0, count, (80, 2))
-    coord[::3, 1] = -1
-    weight = rng.normal(size=(80, 2))
-    row = rng.permutation(80)[:n]
-    body = np.full((n, 4), -1, np.int32)
-    for r in range(n):
-        for k in range(2):
-            if coord[row[r], k] >= 0:
-                body[r, 2 * k : 2 * k + 2] = frames.body[frames.frame[coord[row[r], k]]]
-    jacobian, both = np.full((n, 24), np.nan), np.full((n, 24), np.nan)
-    backend.row_jacobians(
-        row, frozen(coord), frozen(weight), body, coord_jacobian, own.inverse_mass, own.inverse_inertia, jacobian, both
-    )
-    wanted = np.zeros((n, 6 * 40))
-    for r in range(n):
-        for k in range(2):
-            c = coord[row[r], k]
-            if c >= 0:
-                for s in range(2):
-                    b = frames.body[frames.frame[c], s]
-                    wanted[r, 6 * b : 6 * b + 6] += weight[row[r], k] * coord_jacobian[c, 6 * s : 6 * s + 6]
-    assert_close(dense(body, jacobian, 40), wanted)
-    contacts = data.contacts(2, 0, own=own)
-    inverse_mass = data.inverse_mass_matrix(contacts)
-    assert_close(dense(body, both, 40), wanted @ inverse_mass)
-
+    body = np.array([np.where(np.arange(4) < k, rng.permutation(40)[:4], -1) for k in rng.integers(1, 5, n)])
+    body = body.reshape(n, 4).astype(np.int32)
+    jacobian = random_rows(rng, body)
+    inverse_mass = data.inverse_mass_matrix(data.contacts(2, 0, own=own))
+    both, wanted = weighted(body, jacobian, inverse_mass), dense(body, jacobian, 40)
     v, x, speed = rng.normal(size=(40, 6)), rng.normal(size=n), np.full(n, np.nan)
     x[::4] = 0.0
     backend.row_speeds(body, jacobian, v, speed)
     assert_close(speed, wanted @ v.ravel())
     after = v.copy()
     backend.push_rows(body, both, x, after)
-    assert_close(after.ravel(), v.ravel() + inverse_mass @ (wanted.T @ x), roundings=1e3)
+    assert_close(after.ravel(), v.ravel() + inverse_mass @ (wanted.T @ x), 1.0 + np.abs(after).max(), roundings=1e3)
 
 
 # ---------------------------------------------------------------------- the system
@@ -179,16 +167,19 @@ def test_factor_of_joint_rows(backend, mechanisms):
     compliance = np.where(pattern.order % rows_of == 2, 0.3, 0.0)
     g = dense(body, jacobian, 60)
     s = g @ inverse_mass @ g.T + np.diag(compliance)
-    l_row, l_value, inverse_pivot = np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan)
+    factors = FactorArrays(
+        pattern.mechanism, pattern.l_start, np.zeros(entries, np.int64), np.zeros(entries), np.full(n, np.nan),
+        np.full(mechanisms, -1), pattern.tree, body_factor(pattern),
+    )  # fmt: skip
     used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
-    dropped = np.full(max(1, mechanisms), -1)
     p = pattern
     backend.factor_joints(
-        PatternArrays(p.mechanism, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start),
-        SystemArrays(jacobian, m_j, compliance, np.diag(s).copy()),
-        FactorArrays(l_row, l_value, inverse_pivot, dropped),
+        PatternArrays(p.start, p.column, p.pair_start, p.pair, p.parent),
+        SystemArrays(body, own.inverse_mass, own.inverse_inertia, jacobian, m_j, compliance, np.diag(s).copy()),
+        factors,
         FactorWork(used, np.zeros(n), mark, path),
     )
+    l_row, l_value, inverse_pivot = factors.l_row, factors.l_value, factors.inverse_pivot
     lower = np.eye(n)
     for j in range(n):
         at = slice(pattern.l_start[j], pattern.l_start[j + 1])
@@ -198,17 +189,88 @@ def test_factor_of_joint_rows(backend, mechanisms):
     size_of = np.abs(s).max(initial=1.0)
     assert_close(lower @ np.diag(pivot) @ lower.T, s, size_of, 1e4)
     assert np.all(inverse_pivot >= 0.0)
-    assert np.array_equal(dropped[:mechanisms], np.ones(mechanisms))
+    assert np.array_equal(factors.dropped, np.ones(mechanisms))
 
     wanted = rng.normal(size=n)
     x = s @ wanted  # what can be solved
-    backend.solve_joints(pattern.mechanism, pattern.l_start, l_row, l_value, inverse_pivot, x)
+    backend.solve_joints(factors, x)
     assert_close(s @ x, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e6)
     assert np.all(x[~kept] == 0.0) or mechanisms == 0 or np.all(np.isfinite(x))
     y = s @ wanted
-    backend.forward_joints(pattern.mechanism, pattern.l_start, l_row, l_value, y)
+    backend.forward_joints(factors, y)
     assert_close(lower @ y, s @ wanted, size_of * np.abs(wanted).max(initial=1.0), 1e4)
     assert np.all(np.abs(y[~kept]) <= 1e-9 * size_of), "right sides that can be solved contradict nothing"
+
+
+@covers("factor_joints")
+def test_factor_of_trees_by_their_bodies(backend):
+    """That of the twin, number for number; and where a joint holds twice, its rows are eliminated instead."""
+    case = jointed(8, 5)
+    a, f = case.arrays, case.arrays.factor
+    n = len(a.body)
+    s = case.equality @ case.inverse_mass @ case.equality.T
+    compliance = np.zeros(n)
+    compliance[2::9] = 0.5
+    s += np.diag(compliance)
+    for repeated in (False, True):
+        jacobian, both = a.jacobian.copy(), a.weighted.copy()
+        if repeated:  # the first two rows of mechanism 2 hold one body on another
+            jacobian[19, :12] = np.roll(jacobian[18, :12], 6)
+            both[19, :12] = np.roll(both[18, :12], 6)
+        start = np.concatenate([[0], np.cumsum(np.arange(n) % 9 + 1)])
+        column = np.concatenate([np.arange(9 * (r // 9), r + 1) for r in range(n)])
+        sides = [
+            [(i, j) for i in range(4) for j in range(4) if a.body[r, i] == a.body[c, j] >= 0]
+            for r in range(n)
+            for c in column[start[r] : start[r + 1]]
+        ]
+        parent = np.where(np.arange(n) % 9 == 8, -1, np.arange(n) + 1)
+        l_start = np.concatenate([[0], np.cumsum(8 - np.arange(n) % 9)])
+        made = FactorArrays(
+            f.mechanism, l_start, np.zeros(l_start[-1], np.int64), np.full(l_start[-1], np.nan), np.full(n, np.nan),
+            np.full(6, -1), f.tree, copied(f.by_bodies, {}),
+        )  # fmt: skip
+        for array in made.by_bodies:
+            array[:] = 0
+        backend.factor_joints(
+            PatternArrays(
+                start, column, np.cumsum([0] + [len(p) for p in sides]), np.array([p for q in sides for p in q]), parent
+            ),
+            SystemArrays(
+                a.body,
+                a.contacts.inverse_mass,
+                a.contacts.inverse_inertia,
+                jacobian,
+                both,
+                compliance,
+                np.diag(s).copy(),
+            ),
+            made,
+            FactorWork(np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)),
+        )
+        used = f.by_bodies.used.copy()
+        used[2] = not repeated
+        assert np.array_equal(made.by_bodies.used, used)
+        if repeated:
+            assert made.dropped[2] == 1 and made.inverse_pivot[19] == 0.0
+            continue
+        assert np.array_equal(made.dropped, [1, 0, 0, 1, 0, 0])
+        of_trees = np.repeat(used, 9)
+        assert_close(made.inverse_pivot[of_trees], f.inverse_pivot[of_trees], roundings=1e5)
+        lower_half = np.tril(np.ones((6, 6))).ravel() > 0
+        inner = f.tree.inner
+        packed = made.by_bodies.inertia[inner][:, lower_half], f.by_bodies.inertia[inner][:, lower_half]
+        assert_close(*packed, np.abs(packed[1]).max(), 1e5)
+        below = np.zeros(f.by_bodies.lower.shape, bool)
+        for first, end in f.tree.rows:
+            below[first:end, : end - first] = np.tril(np.ones((end - first, end - first)), -1)
+        assert_close(made.by_bodies.lower[below], f.by_bodies.lower[below], np.abs(f.by_bodies.lower).max(), 1e5)
+        for name in ("own", "held"):
+            x, y = getattr(made.by_bodies, name), getattr(f.by_bodies, name)
+            assert_close(x[of_trees], y[of_trees], np.abs(y).max(), 1e5)
+        has_parent = np.abs(f.by_bodies.held).max(axis=1) > 0.0
+        x, y = made.by_bodies.across, f.by_bodies.across
+        assert_close(x[has_parent], y[has_parent], np.abs(y).max(), 1e5)
 
 
 @covers("eliminate", "solve_joints")
@@ -225,7 +287,7 @@ def test_elimination_takes_velocities_across_the_rows(backend, mechanisms):
     a = case.arrays
     x = np.random.default_rng(5).normal(size=len(case.equality))
     solved = x.copy()
-    backend.solve_joints(a.mechanism, a.l_start, a.l_row, a.l_value, a.inverse_pivot, solved)
+    backend.solve_joints(a.factor, solved)
     assert_close(solved, case.answer @ x, 1.0 + np.abs(case.answer).max(initial=0.0), 1e4)
 
 
@@ -287,7 +349,6 @@ def test_kinetic_energies_of_mechanisms(backend):
     assert_close(out, case.energies(case.velocity))
 
 
-@covers("keep_energy")
 def test_energy_is_kept_by_the_inner_motion_alone(backend):
     """The change is along what the common motions leave, changes none of their momenta, and gives back what is owed."""
     case = Mechanisms(2)
@@ -297,7 +358,8 @@ def test_energy_is_kept_by_the_inner_motion_alone(backend):
     wanted, rest = before * rng.uniform(0.97, 1.03, 4), np.zeros(4)
     owed, after = 1e-3 * before, case.velocity.copy()
     old_owed = owed.copy()
-    backend.keep_energy(
+    backend.made("over_mechanisms", mechanism_energy.keep_mechanism_energy)(
+        4,
         MechanismArrays(case.start, case.body, case.twist_start, case.twist),
         PosedArrays(own.mass, own.inertia, own.position, own.orientation),
         EnergyArrays(kept, wanted, rest, owed),
@@ -389,7 +451,7 @@ def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
 
     after = miss(out[0], out[1])
     assert rows.rigid.all() and not np.any(frames.kind[rows.coord[:, 0]] == ANGLE)
-    mechanisms = [slice(a, b) for a, b in zip(rows.mechanism[:-1], rows.mechanism[1:], strict=True)]
+    mechanisms = [slice(a, b) for a, b in pairwise(rows.factor.mechanism)]
     assert len(mechanisms) == count
     for c, part in enumerate(mechanisms):
         assert_close(after[part].max(), found[c, 0], 10.0)

@@ -144,7 +144,9 @@ def test_diagonal_blocks_with_joints(backend, mechanisms):
     out = spare(6, case.total)
     out[:, :count] = contact_blocks(case.arrays.contacts)
     rigid = out[:, :count].copy()
-    backend.articulated_diagonal(case.arrays, case.mechanism_of, case.mechanism_body_start, case.mechanism_body, out)
+    backend.articulated_diagonal(
+        case.arrays, case.mechanism_of, case.mechanism_body_start, case.mechanism_body, case.answers, out
+    )
     own = np.zeros((case.total, 3, 3))
     for c in range(case.total):
         for k in range(3 if c < count else 1):

@@ -119,7 +119,7 @@ def dense(joints, model, inverse_inertia):
     from tumble.problem.operators import sparse_rows
 
     n = model.body_count
-    g = sparse_rows(joints.exact.body, joints.system.jacobian, n).toarray()
+    g = sparse_rows(joints.exact.body, joints.system.built.jacobian, n).toarray()
     inverse = np.zeros((6 * n, 6 * n))
     for b in range(n):
         inverse[6 * b : 6 * b + 3, 6 * b : 6 * b + 3] = np.diag(model.body_inverse_mass[b])

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..kernels.descent import TREE_LEAF as TREE_LEAF
 from ..kernels.jit import BLOCK
+from .joint_arrays import FactorArrays
 
 ARRAYS = ("HOSTED", "zeros", "send", "fetch")
 """Whether a backend's arrays are NumPy's; how it makes them, takes those of NumPy and gives its own back."""
@@ -25,8 +26,11 @@ PASSES: dict[str, tuple[str, ...]] = {
     "narrow": (
         "find_ball_contacts", "find_convex_contacts", "find_surface_contacts", "sort_contacts", "arrange_contacts",
     ),
-    # Formulas run on every contact or body, and sums over contacts
-    "items": ("over_contacts", "over_bodies", "count_true", "total", "largest", "largest_vector", "largest_entry"),
+    # Formulas run on every contact, body, row or mechanism, and sums
+    "items": (
+        "over_contacts", "over_bodies", "over_rows", "over_mechanisms", "count_true", "list_true", "total", "largest",
+        "largest_vector", "largest_entry",
+    ),
     # Questions that users ask: distances, rays
     "queries": ("convex_gaps", "cast_rays"),
     # Frames, arms, bias, memory of the contacts
@@ -62,8 +66,8 @@ PASSES: dict[str, tuple[str, ...]] = {
     ),
     # Rows, elimination, projection and energies of jointed bodies
     "joints": (
-        "coordinates", "row_jacobians", "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
-        "eliminate", "close_joints", "mechanism_energies", "keep_energy", "turn_inertia",
+        "row_speeds", "push_rows", "factor_joints", "solve_joints", "forward_joints",
+        "eliminate", "take_rows", "close_joints", "worst_of", "mechanism_energies", "turn_inertia",
     ),
 }  # fmt: skip
 """What every backend offers, in groups, besides its `name`, ARRAYS and SIZES.
@@ -212,14 +216,10 @@ class ArticulatedArrays(NamedTuple):
     """
 
     contacts: ContactArrays
-    mechanism: np.ndarray  # (mechanisms + 1,) int64: first equality row of each mechanism
     body: np.ndarray  # (rows, 4) int32
     jacobian: np.ndarray  # (rows, 24)
     weighted: np.ndarray  # (rows, 24): M^-1 J
-    l_start: np.ndarray  # (rows + 1,) int64: columns of L
-    l_row: np.ndarray  # (..,) int64
-    l_value: np.ndarray  # (..,)
-    inverse_pivot: np.ndarray  # (rows,): 0 for a row that depends on others
+    factor: FactorArrays
     reaction: np.ndarray  # (rows,) scratch: S^+ G^T v of the last elimination
     bounded_body: np.ndarray  # (bounded, 4) int32
     bounded_jacobian: np.ndarray  # (bounded, 24)

@@ -18,18 +18,101 @@ class FrameArrays(NamedTuple):
     axis: np.ndarray  # (c, 2) int64
 
 
+class JointRows(NamedTuple):
+    """Rows of joints, motors and springs (n of them), as in `JointModel`."""
+
+    number: np.ndarray  # (n,) int64: of the row among all
+    body: np.ndarray  # (n, 4) int32
+    coord: np.ndarray  # (n, 2) int64
+    weight: np.ndarray  # (n, 2)
+    offset: np.ndarray  # (n,)
+    role: np.ndarray  # (n,) int8
+    rigid: np.ndarray  # (n,) bool
+    motor: np.ndarray  # (n,) int64
+    driven: np.ndarray  # (n,) bool: the target of its motor adds to the offset
+    stiffness: np.ndarray  # (n,)
+    damping: np.ndarray  # (n,)
+    most: np.ndarray  # (n,)
+    light: np.ndarray  # (n, 4): inverse masses of its bodies, 0 where there is none
+    nimble: np.ndarray  # (n, 4): inverse least moments of inertia
+
+
+class BuiltRows(NamedTuple):
+    """Their numbers at one pose."""
+
+    jacobian: np.ndarray  # (n, 24)
+    weighted: np.ndarray  # (n, 24): M^-1 J
+    whole: np.ndarray  # (n,): the diagonal without locked directions and compliance
+    wanted: np.ndarray  # (n,): weight . coordinates of a row that holds
+    g: np.ndarray  # (n,): violation
+    bias: np.ndarray  # (n,)
+    compliance: np.ndarray  # (n,)
+
+
+class BoundedState(NamedTuple):
+    """Of bounded rows in a step (n,)."""
+
+    bound: np.ndarray  # 0 of a limit, minus the largest impulse otherwise
+    limit: np.ndarray  # bool
+    kept: np.ndarray  # bool: whether it counts
+    impulse: np.ndarray  # (r,): of all rows by number, 0 of one before it is solved
+
+
+class JointedBodies(NamedTuple):
+    """Bodies of the mechanisms at one pose."""
+
+    start: np.ndarray  # (mechanisms + 1,) int64 into body
+    body: np.ndarray  # int64
+    kind: np.ndarray  # (n,) int8
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    orientation: np.ndarray  # (n, 4)
+
+
+class TreeArrays(NamedTuple):
+    """Mechanisms whose bodies are eliminated: bodies as nodes, each after all that hang on it."""
+
+    start: np.ndarray  # (mechanisms + 1,) int64: nodes of each, none where its rows are eliminated
+    body: np.ndarray  # (nodes,) int64
+    parent: np.ndarray  # (nodes,) int64: a node, -1 of a root
+    rows: np.ndarray  # (nodes, 2) int64: rows that hold the node on its parent, or on the ground
+    inner: np.ndarray  # (nodes,) bool: whether others hang on it
+    node: np.ndarray  # (bodies,) int64: the node of a body, -1
+
+
+class BodyFactor(NamedTuple):
+    """What eliminating bodies leaves; I is the inertia of a node with all that hangs on it."""
+
+    used: np.ndarray  # (mechanisms,) bool: whether it is what counts, and not the factor by rows
+    inertia: np.ndarray  # (nodes, 36): I of inner nodes as L D L^T
+    own: np.ndarray  # (rows, 6): I^-1 G of the node that the row holds
+    held: np.ndarray  # (rows, 6): G of its parent
+    across: np.ndarray  # (rows, 6): s^-1 G of its parent, where s = G^T I^-1 G + E of the node's rows
+    lower: np.ndarray  # (rows, MOST_ROWS): L of s = L D L^T, D in `inverse_pivot`
+    force: np.ndarray  # (nodes, 6) scratch
+
+
+class FactorArrays(NamedTuple):
+    """Its LDL^T mechanism by mechanism: columns as the pattern says, or by bodies."""
+
+    mechanism: np.ndarray  # (mechanisms + 1,) int64: first row of each
+    l_start: np.ndarray  # (rows + 1,) int64: columns of L
+    l_row: np.ndarray  # (..,) int64
+    l_value: np.ndarray  # (..,)
+    inverse_pivot: np.ndarray  # (rows,): 0 for a row that depends on others
+    dropped: np.ndarray  # (mechanisms,) rows that depend on others
+    tree: TreeArrays
+    by_bodies: BodyFactor
+
+
 class EqualityArrays(NamedTuple):
     """Equality rows in the order of elimination with the factor of their system, mechanism by mechanism."""
 
-    mechanism: np.ndarray  # (mechanisms + 1,) int64: first row of each mechanism
     mechanism_body_start: np.ndarray  # (mechanisms + 1,) int64
     mechanism_body: np.ndarray  # (..,) int64: the bodies that its rows can move
     body: np.ndarray  # (rows, 4) int32
     weighted: np.ndarray  # (rows, 24): M^-1 J
-    l_start: np.ndarray  # (rows + 1,) int64
-    l_row: np.ndarray
-    l_value: np.ndarray
-    inverse_pivot: np.ndarray  # (rows,)
+    factor: FactorArrays
     coord: np.ndarray  # (rows, 2) int64
     weight: np.ndarray  # (rows, 2)
     wanted: np.ndarray  # (rows,): weight . coordinates of a rigid row that holds
@@ -39,31 +122,31 @@ class EqualityArrays(NamedTuple):
 class PatternArrays(NamedTuple):
     """Which equality rows touch which, as in `Pattern`."""
 
-    mechanism: np.ndarray  # (mechanisms + 1,) int64
     start: np.ndarray  # (rows + 1,) int64: entries of a row up to the diagonal
     column: np.ndarray
     pair_start: np.ndarray  # (entries + 1,)
     pair: np.ndarray  # (.., 2) sides of row and column that share a body
     parent: np.ndarray  # (rows,)
-    l_start: np.ndarray  # (rows + 1,)
 
 
 class SystemArrays(NamedTuple):
     """Numbers of the system S = G^T M^-1 G + E."""
 
+    body: np.ndarray  # (rows, 4) int32
+    inverse_mass: np.ndarray  # (bodies, 3)
+    inverse_inertia: np.ndarray  # (bodies, 6) world axes
     jacobian: np.ndarray  # (rows, 24)
     weighted: np.ndarray  # (rows, 24): M^-1 J
     compliance: np.ndarray  # (rows,)
-    whole: np.ndarray  # (rows,): diagonals without locked directions
+    whole: np.ndarray  # (rows,): diagonals without locked directions and compliance
 
 
-class FactorArrays(NamedTuple):
-    """Its LDL^T, columns as the pattern says."""
+class RowSystem(NamedTuple):
+    """Equality rows, their numbers at one pose, and the factor of their system."""
 
-    l_row: np.ndarray
-    l_value: np.ndarray
-    inverse_pivot: np.ndarray  # (rows,)
-    dropped: np.ndarray  # (mechanisms,) rows that depend on others
+    rows: JointRows
+    built: BuiltRows
+    factor: FactorArrays
 
 
 class FactorWork(NamedTuple):
@@ -100,6 +183,30 @@ class EnergyArrays(NamedTuple):
     wanted: np.ndarray
     rest: np.ndarray  # what counts as rest
     owed: np.ndarray  # what was not given back so far; it is written
+
+
+class IdealArrays(NamedTuple):
+    """Mechanisms whose joints do no work."""
+
+    ideal: np.ndarray  # (mechanisms,) bool: as long as its partners stay where they began
+    fall: np.ndarray  # (mechanisms,) energy of a fall from rest over the square of its time
+    mass: np.ndarray  # (mechanisms,)
+    partner_start: np.ndarray  # (mechanisms + 1,) into partner
+    partner: np.ndarray  # bodies of prescribed motion that each is joined to
+    position: np.ndarray  # (n, 3) where bodies began
+    orientation: np.ndarray  # (n, 4)
+    size: np.ndarray  # (n,)
+
+
+class KeptEnergy(NamedTuple):
+    """What keeping energies leaves, and its scratch."""
+
+    kept: np.ndarray  # (mechanisms,) bool
+    rest: np.ndarray  # (mechanisms,)
+    owed: np.ndarray  # (mechanisms,) what could not be given back
+    strained: np.ndarray  # (mechanisms,) bool: the step was too long for the motion
+    inner: np.ndarray  # (bodies of mechanisms, 6) scratch
+    common: np.ndarray  # (6, bodies of mechanisms, 6) scratch
 
 
 class ClosingRule(NamedTuple):
@@ -139,3 +246,13 @@ class ClosingWork(NamedTuple):
     q: np.ndarray
     base: np.ndarray  # (n, 6)
     small: np.ndarray  # (mechanisms, 6, 7)
+
+
+class MobilityArrays(NamedTuple):
+    """How nodes of trees answer to forces: v = mobility f, 6 x 6."""
+
+    mobility: np.ndarray  # (nodes, 36)
+    local: np.ndarray  # (nodes, 36): with its parent held
+    carried: np.ndarray  # (nodes, 36): its velocity for one of its parent
+    root: np.ndarray  # (rows, 6) scratch
+    work: np.ndarray  # (nodes, 6) scratch

@@ -46,7 +46,7 @@ def contact_row(c, touch, center, free, h, recovery, gravity, rows):
 
 
 @formula
-def _add_side(block, e, arm, inverse_mass, inverse_inertia, b):
+def add_side(block, e, arm, inverse_mass, inverse_inertia, b):
     """Add one body's share of N_ii for the three directions e to the six entries (nn, uu, ww, nu, nw, uw)."""
     im = row3(inverse_mass, b)
     s = (
@@ -87,8 +87,8 @@ def diagonal_block(c, a, b, frame, arms, inverse_mass, inverse_inertia, diagonal
         (frame[6, c], frame[7, c], frame[8, c]),
     )
     block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    block = _add_side(block, e, (arms[0, c], arms[1, c], arms[2, c]), inverse_mass, inverse_inertia, a)
-    block = _add_side(block, e, (arms[3, c], arms[4, c], arms[5, c]), inverse_mass, inverse_inertia, b)
+    block = add_side(block, e, (arms[0, c], arms[1, c], arms[2, c]), inverse_mass, inverse_inertia, a)
+    block = add_side(block, e, (arms[3, c], arms[4, c], arms[5, c]), inverse_mass, inverse_inertia, b)
     for k in range(6):
         diagonal[k, c] = block[k]
 

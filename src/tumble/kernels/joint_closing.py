@@ -124,7 +124,7 @@ def _mix(first, end, count, g, dg, q, small, mechanism):
 def close_mechanism(mechanism, rule, rows, frames, bodies, kick, trial, work, found):
     rest, done, rounds = rule
     velocity, small = trial.velocity, work.small
-    first, end = rows.mechanism[mechanism], rows.mechanism[mechanism + 1]
+    first, end = rows.factor.mechanism[mechanism], rows.factor.mechanism[mechanism + 1]
     low, high = rows.mechanism_body_start[mechanism], rows.mechanism_body_start[mechanism + 1]
     y, g, f, best_y = work.y, work.g, work.f, work.best
     for k in range(low, high):
@@ -161,7 +161,7 @@ def close_mechanism(mechanism, rule, rows, frames, bodies, kick, trial, work, fo
         last = worst
         for r in range(first, end):
             f[r] = -g[r] / rest
-        solve_mechanism(first, end, rows.l_start, rows.l_row, rows.l_value, rows.inverse_pivot, f)
+        solve_mechanism(mechanism, rows.factor, f)
         if turn > 0:  # the newest difference first
             for j in range(min(count, DEPTH - 1), 0, -1):
                 for r in range(first, end):

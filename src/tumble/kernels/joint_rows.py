@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from .jit import formula, merged_formula
+from .joint_trees import DROP, factor_tree, solve_tree
 from .joints import coordinate
 from .linalg import add, mat_vec, quat_matrix, quat_multiply, row3, row4
 
 SIDES = 4
 """Bodies that a row touches at most (a gear couples two joints)."""
-DROP = 1e-11
-"""A pivot below this part of the row's diagonal without locks is zero: the row depends on rows before it, or on locks.
-Far above rounding, and far below what bodies of very different masses leave."""
 
 
 @merged_formula
@@ -28,15 +26,15 @@ def coordinate_at(k, frames, position, orientation):
 
 
 @merged_formula
-def row_jacobian(r, row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
-    """J and M^-1 J (.., 24) of a row, whose two coordinates have weights, at place r."""
+def own_row(r, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
+    """J and M^-1 J (.., 24) of row r, whose two coordinates have weights."""
     for k in range(2):
-        c = coord[row, k]
+        c = coord[r, k]
         for s in range(2):
             at = 12 * k + 6 * s
             b = body[r, 2 * k + s]
             for i in range(6):
-                jacobian[r, at + i] = weight[row, k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
+                jacobian[r, at + i] = weight[r, k] * coord_jacobian[c, 6 * s + i] if c >= 0 else 0.0
                 weighted[r, at + i] = 0.0
             if b >= 0:
                 x, y, z = jacobian[r, at + 3], jacobian[r, at + 4], jacobian[r, at + 5]
@@ -72,12 +70,21 @@ def push_row(body, weighted, r, x, v):
 
 @formula
 def factor_mechanism(c, pattern, system, factor, scratch):
-    """LDL^T of the rows of mechanism c, row by row (up-looking). Returns the number of rows dropped."""
-    mechanism, start, column, pair_start, pair, parent, l_start = pattern
-    jacobian, weighted, compliance, whole = system
-    l_row, l_value, inverse_pivot, _ = factor
+    """LDL^T of the rows of mechanism c, by bodies where it is a tree, else row by row (up-looking). Returns how many
+    rows were dropped."""
+    tree = factor.tree
+    factor.by_bodies.used[c] = tree.start[c] < tree.start[c + 1] and factor_tree(c, system, factor)
+    if factor.by_bodies.used[c]:
+        return 0
+    return _factor_by_rows(factor.mechanism[c], factor.mechanism[c + 1], pattern, system, factor, scratch)
+
+
+@formula
+def _factor_by_rows(first, end, pattern, system, factor, scratch):
+    start, column, pair_start, pair, parent = pattern
+    jacobian, weighted, compliance, whole = system.jacobian, system.weighted, system.compliance, system.whole
+    l_start, l_row, l_value, inverse_pivot = factor.l_start, factor.l_row, factor.l_value, factor.inverse_pivot
     l_used, work, mark, path = scratch
-    first, end = mechanism[c], mechanism[c + 1]
     mark[first:end] = -1
     dropped = 0
     for k in range(first, end):
@@ -119,7 +126,7 @@ def factor_mechanism(c, pattern, system, factor, scratch):
             pivot -= l * y
             l_row[at], l_value[at] = k, l
             l_used[i] += 1
-        if pivot > DROP * whole[k]:
+        if pivot > DROP * (whole[k] + compliance[k]):
             inverse_pivot[k] = 1.0 / pivot
         else:
             inverse_pivot[k] = 0.0
@@ -128,8 +135,18 @@ def factor_mechanism(c, pattern, system, factor, scratch):
 
 
 @formula
-def solve_mechanism(first, end, l_start, l_row, l_value, inverse_pivot, x):
+def solve_mechanism(c, factor, x):
+    """x = S^+ x on the rows of mechanism c."""
+    if factor.by_bodies.used[c]:
+        solve_tree(c, factor, x)
+    else:
+        _solve_by_rows(factor.mechanism[c], factor.mechanism[c + 1], factor, x)
+
+
+@formula
+def _solve_by_rows(first, end, factor, x):
     """x = (L D L^T)^+ x on the rows first .. end."""
+    l_start, l_row, l_value, inverse_pivot = factor.l_start, factor.l_row, factor.l_value, factor.inverse_pivot
     for j in range(first, end):
         for p in range(l_start[j], l_start[j + 1]):
             x[l_row[p]] -= l_value[p] * x[j]
@@ -143,15 +160,14 @@ def solve_mechanism(first, end, l_start, l_row, l_value, inverse_pivot, x):
 
 
 @formula
-def eliminate_mechanism(first, end, rows, factor, y, v):
-    """v -= M^-1 G S^+ G^T v on one mechanism; y keeps S^+ G^T v. rows: bodies, J and M^-1 J; factor: of S."""
-    body, jacobian, weighted = rows
-    l_start, l_row, l_value, inverse_pivot = factor
+def eliminate_mechanism(c, op, v):
+    """v -= M^-1 G S^+ G^T v on mechanism c of an operator, whose reaction keeps S^+ G^T v."""
+    first, end, y = op.factor.mechanism[c], op.factor.mechanism[c + 1], op.reaction
     for r in range(first, end):
-        y[r] = row_speed(body, jacobian, r, v)
-    solve_mechanism(first, end, l_start, l_row, l_value, inverse_pivot, y)
+        y[r] = row_speed(op.body, op.jacobian, r, v)
+    solve_mechanism(c, op.factor, y)
     for r in range(first, end):
-        push_row(body, weighted, r, -y[r], v)
+        push_row(op.body, op.weighted, r, -y[r], v)
 
 
 @formula

@@ -11,6 +11,12 @@ SLOW = 3e-3
 """An inner motion with less than about this part of the energy is left alone: a little energy would change it a lot."""
 MOST = 4.0
 """A step changes the energy of the inner motion by this factor at most."""
+STILL = 1e-12
+"""A body of prescribed motion that is off its first pose by less, in sizes and in the quaternion, has not moved."""
+STRAIN = 0.1
+"""A drift that changes the kinetic energy by more than this part is too long for the motion."""
+LEFT = 0.01
+"""And one after which more than this part could not be given back."""
 TWIST_LEFT = 1e-12
 """A common motion counts as a combination of others if they leave less than this part of its energy."""
 
@@ -54,7 +60,13 @@ def mechanism_energy(c, start, body, mass, inertia, orientation, velocity):
 
 @formula
 def keep_mechanism_energy(c, mechanisms, bodies, energies, velocity, inner, common):
-    """See `backends.cpu.keep_energy`: mechanism c."""
+    """Scale the inner motion of mechanism c, if it is kept, so that its kinetic energy is the one wanted.
+
+    The inner motion is what is left of the velocities (n, 6) without the mechanism's common motions (`twist`: linear,
+    angular about the origin), in the metric of the masses: changing it changes no momentum that belongs to them. What
+    cannot be given back while it is slow, or slower than what counts as rest, stays owed. inner, common [6]: scratch
+    (bodies of mechanisms, 6).
+    """
     start, body, twist_start, twist = mechanisms
     mass, inertia, position, orientation = bodies
     kept, wanted, rest, owed = energies
@@ -104,3 +116,41 @@ def keep_mechanism_energy(c, mechanisms, bodies, energies, velocity, inner, comm
     for i in range(first, end):
         for k in range(6):
             velocity[body[i], k] += factor * inner[i, k]
+
+
+@formula
+def _moved(c, ideal, bodies):
+    """Whether a body of prescribed motion that mechanism c is joined to is not where it began: else it is as good as
+    static."""
+    for p in range(ideal.partner_start[c], ideal.partner_start[c + 1]):
+        b = ideal.partner[p]
+        for k in range(3):
+            if abs(bodies.position[b, k] - ideal.position[b, k]) > STILL * ideal.size[b]:
+                return True
+        for k in range(4):
+            if abs(bodies.orientation[b, k] - ideal.orientation[b, k]) > STILL:
+                return True
+    return False
+
+
+@formula
+def keep_ideal_energy(c, mechanisms, bodies, ideal, wanted, before, freedoms, step, velocity, work):
+    """Give mechanism c the kinetic energy `wanted`, if its joints are ideal and it has an inner motion, and see whether
+    the step was too long for it.
+
+    before: what was owed. freedoms: of its bodies less its rigid rows, and rows dropped. step: its length, and the
+    travel that is rest; rest is what gravity gives in a step besides. work: `KeptEnergy`."""
+    (h, least), (free, dropped) = step, freedoms
+    twists = mechanisms.twist_start[c + 1] - mechanisms.twist_start[c]
+    energy = mechanism_energy(
+        c, mechanisms.start, mechanisms.body, bodies.mass, bodies.inertia, bodies.orientation, velocity
+    )
+    is_ideal = ideal.ideal[c] and not _moved(c, ideal, bodies)
+    work.kept[c] = is_ideal and free[c] + dropped[c] > twists
+    work.rest[c] = ideal.fall[c] * h * h + 0.5 * ideal.mass[c] * (least / h) ** 2
+    work.owed[c] = before[c]
+    energies = (work.kept, wanted, work.rest, work.owed)
+    keep_mechanism_energy(c, mechanisms, bodies, energies, velocity, work.inner, work.common)
+    most = wanted[c] + work.rest[c]
+    strained = abs(energy - wanted[c]) > STRAIN * most or abs(work.owed[c]) > abs(before[c]) + LEFT * most
+    work.strained[c] = is_ideal and strained

@@ -79,6 +79,13 @@ def sum_of_velocities(i, x, y, out):
 
 
 @formula
+def difference_of_velocities(i, x, y, out):
+    """out = x - y of body i, (n, 6) each."""
+    for k in range(6):
+        out[i, k] = x[i, k] - y[i, k]
+
+
+@formula
 def _normalised(q):
     s = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     return (s * q[0], s * q[1], s * q[2], s * q[3])

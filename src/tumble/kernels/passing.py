@@ -1,13 +1,60 @@
-"""Bodies that sinks take and that cross measuring planes, body by body."""
+"""Bodies that come and go: which are there, wait, find room, cross measuring planes and are taken by sinks."""
 
 from __future__ import annotations
 
 from ..enums import Presence
 from .jit import formula
-from .kinds import DYNAMIC
-from .linalg import axpy, dot, row3, sub
+from .kinds import DYNAMIC, HALF_SPACE, STATIC
+from .linalg import axpy, dot, quat_matrix, row3, row4, sub
 
-PRESENT = int(Presence.PRESENT)
+PRESENT, WAITING = int(Presence.PRESENT), int(Presence.WAITING)
+
+
+@formula
+def shown_body(i, presence, moving, kind, inverse_mass, seen_kind, seen_mass):
+    """Body i as a step sees it: absent, it is static and has no inverse mass. moving (n,) bool: the others are static
+    too; empty: none of those that are there."""
+    here = presence[i] == PRESENT
+    moves = here if moving.size == 0 else moving[i]
+    seen_kind[i] = kind[i] if moves else STATIC
+    for k in range(3):
+        seen_mass[i, k] = inverse_mass[i, k] if here else 0.0
+
+
+@formula
+def shown_shape(s, presence, body, kind, seen):
+    """Shape s likewise: a half-space in nobody's list of planes."""
+    seen[s] = kind[s] if presence[body[s]] == PRESENT else HALF_SPACE
+
+
+@formula
+def waits(i, first, presence, out):
+    """Whether the body that comes at place i from `first` on still waits."""
+    out[i] = presence[first + i] == WAITING
+
+
+@formula
+def beside(i, presence, kind, reach, box, position, orientation, there, matrix):
+    """Whether body i is to be kept clear of by what comes into a box (low, high, and the reach of the newcomers): one
+    that is there, and near or not dynamic; if so its rotation matrix."""
+    low, high, more = box
+    near = True
+    for k in range(3):
+        x, r = position[i, k], reach[i] + more
+        near = near and low[k] - r <= x <= high[k] + r
+    there[i] = PRESENT if presence[i] == PRESENT and (near or kind[i] != DYNAMIC) else WAITING
+    if there[i] == PRESENT:
+        m = quat_matrix(row4(orientation, i))
+        for k in range(9):
+            matrix[i, k] = m[k]
+
+
+@formula
+def crowded(c, gap, least, body_a, body_b, order, fits):
+    """Of two bodies that touch, the one that came later gives way. order: of the newcomers, -1 of all others."""
+    later = max(order[body_a[c]], order[body_b[c]])
+    if gap[c] < least and later >= 0:
+        fits[later] = False
 
 
 @formula

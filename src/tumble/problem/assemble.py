@@ -22,10 +22,12 @@ from ..backends.base import (
     TouchArrays,
     blocks,
 )
+from ..backends.joint_arrays import FactorArrays
 from ..enums import BlockKind
 from ..kernels import contact_rows as formulas
 from ..scene.model import GENTLE, ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
+from .joint_system import no_factor
 from .joints import Joints
 from .operators import ArticulatedOperator, ContactOperator, RollingOperator, StepOperator
 
@@ -125,6 +127,7 @@ class Rows:
         self._set_turns, self._take_turns = run(formulas.turning_friction), run(formulas.taken_turns)
         self._recall_numbers = run(formulas.recalled_numbers)
         self._hold_immovable = run(formulas.immovable_bias)
+        self._no_factor = no_factor(n if joints is None and self._rolls else 0)
         self._scratch: dict[tuple, tuple] = {}
         self._operator: ContactOperator | None = None
         self._groups: tuple[TouchArrays, RowArrays, TableArrays] | None = None
@@ -307,7 +310,7 @@ class Rows:
             diagonal,
         )  # fmt: skip
         if joints is None:
-            whole = without_joints(arrays)
+            whole = without_joints(arrays, self._no_factor)
         else:
             whole, alone = joints.arrays(arrays), diagonal[0].copy()
             joints.diagonal(whole, diagonal)
@@ -404,10 +407,7 @@ def _arrays(kept: object) -> list[np.ndarray]:
     return [a for part in kept for a in _arrays(part)] if isinstance(kept, (tuple, list)) else []
 
 
-def without_joints(contacts: ContactArrays) -> ArticulatedArrays:
+def without_joints(contacts: ContactArrays, none_at_all: FactorArrays) -> ArticulatedArrays:
     """The arrays of contacts alone in the form of those with joints."""
-    none, rows = np.zeros(0), np.zeros((0, 24))
-    bodies, start = np.zeros((0, 4), np.int32), np.zeros(1, np.int64)
-    return ArticulatedArrays(
-        contacts, start, bodies, rows, rows, start, np.zeros(0, np.int64), none, none, none, bodies, rows, rows, none
-    )
+    none, rows, bodies = np.zeros(0), np.zeros((0, 24)), np.zeros((0, 4), np.int32)
+    return ArticulatedArrays(contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none)

@@ -6,18 +6,16 @@ from types import ModuleType
 
 import numpy as np
 
-from ..enums import RowRole
+from ..backends.joint_arrays import BoundedState
+from ..kernels import joint_steps as formulas
 from ..kernels.joints import ANGLE
 from ..scene.model import Model
-from .elimination import row_bodies
-from .springs import implicit_spring
+from .joint_system import built_rows, joint_rows
 
 __all__ = ["NO_IMPULSE", "BoundedRows"]
 
 LIMIT_SLACK = 0.02
 """A limit is a row from this distance on [rad, or of the limit's size]."""
-LIMIT_RECOVERY = 10.0
-"""A violated limit is restored at this rate [1/s]: softly, so that nothing is thrown off it."""
 NO_IMPULSE = -1e-300
 """The interval of a row that cannot move anything."""
 
@@ -25,100 +23,80 @@ NO_IMPULSE = -1e-300
 class BoundedRows:
     """Those of a model: their numbers, and in the present step bias, bound and Jacobians of the active ones."""
 
-    def __init__(self, model: Model, backend: ModuleType, offset: np.ndarray, closed: tuple[float, float]) -> None:
-        """offset: of every row; closed: violation up to which a limit counts as reached [rad, m]."""
-        j = model.joints
-        self._joints, self._inverse_mass, self._backend = j, model.body_inverse_mass, backend
-        self.rows = j.bounded_rows
-        self._body = np.ascontiguousarray(row_bodies(j.row_coord, j.coord_frame, j.frame_body)[self.rows])
-        turn = j.coord_kind[j.row_coord[:, 0]] == ANGLE
-        self._slack = np.where(turn, LIMIT_SLACK, LIMIT_SLACK * np.abs(np.nan_to_num(offset)))
-        self._tiny = np.where(turn[self.rows], *closed)
-        self.arrays = (np.zeros((0, 4), np.int32), np.zeros((0, 24)), np.zeros((0, 24)), np.zeros(0))
+    def __init__(
+        self,
+        model: Model,
+        backend: ModuleType,
+        offset: np.ndarray,
+        closed: tuple[float, float],
+        impulse: np.ndarray,
+    ) -> None:
+        """offset and impulse: of every row; closed: violation up to which a limit counts as reached [rad, m]."""
+        j, self._inverse_mass, self._backend = model.joints, model.body_inverse_mass, backend
+        self.rows, n = j.bounded_rows, len(j.bounded_rows)
+        self.data, self.built = joint_rows(model, self.rows, offset), built_rows(n)
+        self.state = BoundedState(np.zeros(n), np.zeros(n, bool), np.zeros(n, bool), impulse)
+        turn = j.coord_kind[j.row_coord[self.rows, 0]] == ANGLE
+        self._slack = np.where(turn, LIMIT_SLACK, LIMIT_SLACK * np.abs(np.nan_to_num(offset[self.rows])))
+        self._tiny = np.where(turn, *closed)
+        self._taken = (
+            np.zeros((n, 4), np.int32), np.zeros((n, 24)), np.zeros((n, 24)), np.zeros(n), np.zeros(n), np.zeros(n),
+            np.zeros(n, np.int64),
+        )  # fmt: skip
+        self._take(0)
+        self._passed = np.zeros(n, bool)
+        self._set = backend.over_rows(formulas.bounded_row)
+        self._passes = backend.over_rows(formulas.passes_limit)
+
+    def _take(self, count: int) -> None:
+        body, jacobian, weighted, compliance, bias, bound, active = (x[:count] for x in self._taken)
+        self.arrays = (body, jacobian, weighted, compliance)
         """Bodies, Jacobian, Jacobian times inverse mass, compliance of the active rows"""
-        self.bias, self.bound = np.zeros(0), np.zeros(0)
-        self.active = np.zeros(0, np.int64)
-        """Numbers of the rows that count in this step"""
-        self._kept = np.zeros(0, bool)
+        self.bias, self.bound, self.active = bias, bound, active
+        """Of the rows that count in this step; their numbers"""
 
     def set(
         self,
-        g: np.ndarray,
-        h: float,
-        theta: float | None,
+        value: np.ndarray,
+        step: tuple[float, float],
         inverse_inertia: np.ndarray,
-        free: np.ndarray,
-        before: np.ndarray,
+        velocities: tuple[np.ndarray, np.ndarray],
         targets: np.ndarray,
         jacobian: np.ndarray,
     ) -> None:
         """Which rows count, with their bias and bounds.
 
-        g: violations (r,); theta: of Moreau's integrator; free, before: velocities (n, 6) with and without the kick of
-        the forces; targets: of the motors; jacobian: of the coordinates (c, 12).
+        value: of the coordinates (c,), and their Jacobian (c, 12); step: h, and theta of Moreau's integrator, negative:
+        Euler's; velocities (n, 6): with and without the kick of the forces; targets: of the motors.
         """
-        j, rows = self._joints, self.rows
-        n = len(rows)
-        if n == 0:
-            return
-        own, weighted = np.zeros((n, 24)), np.zeros((n, 24))
-        self._backend.row_jacobians(
-            rows, j.row_coord, j.row_weight, self._body, jacobian, self._inverse_mass, inverse_inertia, own, weighted,
-        )  # fmt: skip
-        speed = np.zeros(n)
-        self._backend.row_speeds(self._body, own, free, speed)
-        role = j.row_role[rows]
-        limit = (role == RowRole.LOWER) | (role == RowRole.UPPER)
-        # A limit holds until the next kick, the position of a motor at the end of the step.
-        bias = g[rows] / np.where(limit, h, h if theta is None else theta * h)
-        open_limit = limit & (g[rows] < 0.0)
-        bias[open_limit] = LIMIT_RECOVERY * g[rows[open_limit]]
-        bias[role == RowRole.FRICTION] = 0.0
-        driven = role == RowRole.BOUNDED_SPEED
-        bias[driven] = -targets[j.row_motor[rows[driven]]]
-        compliance = np.zeros(n)
-        soft = (role == RowRole.BOUNDED_POSITION) & (j.row_stiffness[rows] > 0.0)
-        if soft.any():
-            k, d, old = j.row_stiffness[rows[soft]], j.row_damping[rows[soft]], np.zeros(n)
-            self._backend.row_speeds(self._body, own, before, old)
-            bias[soft], compliance[soft] = implicit_spring(g[rows[soft]], k, d, h, theta, old[soft])
-        # mu of the blocks: 0 for a limit, minus the largest impulse otherwise
-        bound = np.where(limit, 0.0, -h * j.row_most[rows])
-        self._all = (bias + speed, bound, own, weighted, compliance)
-        self._limit, self._limit_gap = limit, g[rows]
-        self._choose(~limit | (g[rows] <= self._slack[rows] + 2.0 * h * np.abs(speed)))
+        if len(self.rows):
+            poses = (value, targets, jacobian, self._inverse_mass, inverse_inertia)
+            self._set(len(self.rows), self.data, self._slack, step, velocities, poses, self.built, self.state)
+            self._choose()
 
-    def _choose(self, keep: np.ndarray) -> None:
-        """Take these bounded rows into the problem."""
-        bias, bound, jacobian, weighted, compliance = self._all
-        self._kept = keep
-        self.active = self.rows[keep]
-        self.bias, self.bound = bias[keep], bound[keep]
-        self.arrays = tuple(np.ascontiguousarray(x[keep]) for x in (self._body, jacobian, weighted, compliance))
+    def _choose(self) -> None:
+        """Take the rows that are kept into the problem."""
+        self._take(int(self._backend.take_rows(self.data, self.built, self.state, self._taken)))
 
     def catch(self, velocity: np.ndarray, h: float) -> bool:
         """Whether velocities (n, 6) pass limits that were thought far; they are rows from now on in this step."""
-        if not len(self.rows) or self._kept.all():
+        n = len(self.rows)
+        if n == len(self.active):
             return False
-        speed = np.zeros(len(self.rows))
-        self._backend.row_speeds(self._body, self._all[2], velocity, speed)
-        passed = ~self._kept & (self._limit_gap + h * speed < 0.0)
-        if not passed.any():
+        self._passes(n, self.data, self.built, self.state, h, velocity, self._passed)
+        if not self._backend.count_true(n, self._passed):
             return False
-        self._choose(self._kept | passed)
+        self.state.kept[:] |= self._passed
+        self._choose()
         return True
-
-    @property
-    def beyond(self) -> np.ndarray:
-        """(active,) bool: limits that are passed."""
-        return (self._limit & (self._limit_gap < 0.0))[self._kept]
 
     def past(self, distance: float) -> np.ndarray:
         """(active,) bool: limits that are passed by more than this."""
-        return self._limit[self._kept] & (self._limit_gap[self._kept] < -distance)
+        return (self.state.limit & (self.built.g < -distance))[self.state.kept]
 
     def reached(self) -> np.ndarray:
         """Numbers of the limits that are reached or passed, and can do something about it."""
-        near = self._limit & self._kept & (self._limit_gap <= self._tiny)
-        near[self._kept] &= self.bound != NO_IMPULSE
+        s = self.state
+        near = s.limit & s.kept & (self.built.g <= self._tiny)
+        near[s.kept] &= self.bound != NO_IMPULSE
         return self.rows[near]

@@ -16,7 +16,7 @@ def dependencies(
     """For every row that depends on those before it: the joints involved, its own first, and how far what is `wanted`
     (rows,) of it lies from what the others leave it."""
     p, out = rows.pattern, []
-    dropped = np.flatnonzero(system.inverse_pivot == 0.0)
+    dropped = np.flatnonzero(system.factors.inverse_pivot == 0.0)
     if not dropped.size:
         return out
     left = np.zeros(len(rows.rows)) if wanted is None else wanted.copy()
@@ -26,7 +26,7 @@ def dependencies(
         z[k] = 1.0
         for i in range(k - 1, -1, -1):  # z = L^-T e_k: the combination of rows that vanishes
             low, high = p.l_start[i], p.l_start[i + 1]
-            z[i] = -(system.l_value[low:high] @ z[system.l_row[low:high]])
+            z[i] = -(system.factors.l_value[low:high] @ z[system.factors.l_row[low:high]])
         involved = [int(k)] + [int(i) for i in np.argsort(-np.abs(z)) if i != k and abs(z[i]) > 1e-6]
         elements = dict.fromkeys(model.names[model.row_element[rows.rows[i]]] for i in involved)
         out.append((tuple(elements), float(abs(left[k]))))
@@ -40,6 +40,6 @@ def fighting(model: JointModel, rows: RowSet, system: JointSystem, wanted: np.nd
     left = wanted.copy()
     system.forward(left)
     scale = float(np.abs(wanted).max(initial=0.0))
-    if np.abs(left[system.inverse_pivot == 0.0]).max(initial=0.0) <= 1e-6 * scale + 1e-6:
+    if np.abs(left[system.factors.inverse_pivot == 0.0]).max(initial=0.0) <= 1e-6 * scale + 1e-6:
         return ()
     return max(dependencies(model, rows, system, wanted), key=lambda found: found[1])[0]

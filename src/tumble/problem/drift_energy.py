@@ -14,8 +14,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.joint_arrays import EnergyArrays, MechanismArrays, PosedArrays
+from ..backends.joint_arrays import IdealArrays, KeptEnergy, MechanismArrays, PosedArrays
 from ..enums import BodyKind, JointKind
+from ..kernels.mechanism_energy import keep_ideal_energy
 from ..scene import rotation
 from ..scene.model import Model
 from .joint_system import RowSet
@@ -36,13 +37,6 @@ COMMON: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 """What everything on one side may do as one without changing what the joint holds, when a (first) or b is the unmoved
 side: slides along and turns about axes of the unmoved frame."""
 
-STILL = 1e-12
-"""A body of prescribed motion that is off its first pose by less, in sizes and in the quaternion, has not moved."""
-STRAIN = 0.1
-"""A drift that changes the kinetic energy by more than this part is too long for the motion."""
-LEFT = 0.01
-"""And one after which more than this part could not be given back."""
-
 
 class DriftEnergy:
     """Of the mechanisms: start (mechanisms + 1,) into body; kept (mechanisms,): those whose joints are
@@ -60,22 +54,27 @@ class DriftEnergy:
         partners: list[np.ndarray],
     ) -> None:
         self._model, self._backend = model, backend
-        self._partner = np.concatenate([*partners, np.zeros(0, int)]).astype(int)
-        self._partner_of = np.repeat(np.arange(len(partners)), [len(p) for p in partners])
-        self._start, self._body, self._kept = start, body, kept
-        self._twist = np.concatenate([*motions, np.zeros((0, 6))])
-        self._twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
-        self._mass = np.array([model.body_mass[body[first:end]].sum() for first, end in pairwise(start)])
-        self._fall = 0.5 * float(model.gravity @ model.gravity) * self._mass
-        """(mechanisms,) energy of a fall from rest over the square of its time"""
-        self._inner, self._common = np.zeros((len(body), 6)), np.zeros((6, len(body), 6))
+        twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
+        self._mechanisms = MechanismArrays(start, body, twist_start, np.concatenate([*motions, np.zeros((0, 6))]))
+        mass = np.array([model.body_mass[body[first:end]].sum() for first, end in pairwise(start)])
+        self._ideal = IdealArrays(
+            kept, 0.5 * float(model.gravity @ model.gravity) * mass, mass,
+            np.cumsum([0] + [len(p) for p in partners]).astype(np.int64),
+            np.concatenate([*partners, np.zeros(0, np.int64)]).astype(np.int64),
+            model.initial.position, model.initial.orientation, model.body_size,
+        )  # fmt: skip
+        n = len(kept)
+        self._work = KeptEnergy(
+            np.zeros(n, bool), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.zeros((len(body), 6)),
+            np.zeros((6, len(body), 6)),
+        )  # fmt: skip
+        self._keep = backend.over_mechanisms(keep_ideal_energy)
 
     def of(self, orientation: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         """(mechanisms,) kinetic energies with velocities (n, 6) in world axes [J]."""
-        m, out = self._model, np.zeros(len(self._start) - 1)
-        self._backend.mechanism_energies(
-            self._start, self._body, m.body_mass, m.body_inertia, orientation, velocity, out
-        )
+        m, own = self._model, self._mechanisms
+        out = np.zeros(len(own.start) - 1)
+        self._backend.mechanism_energies(own.start, own.body, m.body_mass, m.body_inertia, orientation, velocity, out)
         return out
 
     def keep(
@@ -85,36 +84,20 @@ class DriftEnergy:
         velocity: np.ndarray,
         wanted: np.ndarray,
         owed: np.ndarray,
-        freedoms: np.ndarray,
-        h: float,
-        least: float,
+        freedoms: tuple[np.ndarray, np.ndarray],
+        step: tuple[float, float],
     ) -> tuple[np.ndarray, bool]:
         """Change velocities (n, 6), which obey the joints and will still, to the energies wanted (mechanisms,) [J].
 
-        owed (mechanisms,) [J]: what could not be given back before. Mechanisms whose freedoms (mechanisms,) are all
-        common motions move as a rigid body: they have no inner motion, and the drift, symplectic, keeps their energy to
-        what swings with it. Returns what is owed now, and whether the step h was too long for the motion. Rest is what
-        gravity gives in a step, and travels of `least` [m].
+        owed (mechanisms,) [J]: what could not be given back before. Mechanisms whose freedoms (of bodies less rigid
+        rows, and rows dropped) are all common motions move as a rigid body: they have no inner motion, and the drift,
+        symplectic, keeps their energy to what swings with it. Returns what is owed now, and whether the step was too
+        long for the motion. step: its length, and the travel that is rest [m], as what gravity gives in a step is.
         """
-        m, before, old, owed = self._model, self.of(orientation, velocity), owed, owed.copy()
-        ideal = self._kept & ~self._moved(position, orientation)
-        kept = ideal & (freedoms > np.diff(self._twist_start))
-        rest = self._fall * h * h + 0.5 * self._mass * (least / h) ** 2
-        mechanisms = MechanismArrays(self._start, self._body, self._twist_start, self._twist)
+        m, n = self._model, len(wanted)
         bodies = PosedArrays(m.body_mass, m.body_inertia, position, orientation)
-        energies = EnergyArrays(kept, wanted, rest, owed)
-        self._backend.keep_energy(mechanisms, bodies, energies, velocity, self._inner, self._common)
-        strained = np.abs(before - wanted) > STRAIN * (wanted + rest)
-        strained |= np.abs(owed) > np.abs(old) + LEFT * (wanted + rest)
-        return owed, bool(np.any(ideal & strained))
-
-    def _moved(self, position: np.ndarray, orientation: np.ndarray) -> np.ndarray:
-        """(mechanisms,) whether a partner of prescribed motion is not where it began: else it is as good as static."""
-        b, start, out = self._partner, self._model.initial, np.zeros(len(self._kept), bool)
-        away = np.abs(position[b] - start.position[b]).max(axis=1, initial=0.0) > STILL * self._model.body_size[b]
-        turned = np.abs(orientation[b] - start.orientation[b]).max(axis=1, initial=0.0) > STILL
-        out[self._partner_of[away | turned]] = True
-        return out
+        self._keep(n, self._mechanisms, bodies, self._ideal, wanted, owed, freedoms, step, velocity, self._work)
+        return self._work.owed.copy(), bool(self._backend.count_true(n, self._work.strained))
 
 
 def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -> np.ndarray:

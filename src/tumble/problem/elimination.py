@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
+
+from ..backends.joint_arrays import TreeArrays
+from .joint_trees import tree_arrays, tree_of
 
 __all__ = ["Pattern", "row_bodies"]
 
@@ -40,21 +44,31 @@ class Pattern:
     """(n + 1,) columns of L"""
     mechanism_of: np.ndarray
     """(bodies,) mechanism of each body, -1 without joints"""
+    tree: TreeArrays
+    """Mechanisms whose bodies are eliminated instead of their rows"""
 
     @classmethod
-    def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> Pattern:
-        """body (n, 4), element (n,) of the equality rows; movable (bodies,)."""
+    def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray, free: np.ndarray | None = None) -> Pattern:
+        """body (n, 4), element (n,) of the equality rows; movable (bodies,); free (bodies,): those that nothing locks,
+        None: rows are eliminated throughout."""
         mechanism_of, groups = _mechanisms(body, element, movable)
         order: list[int] = []
-        mechanism = [0]
+        mechanism, trees = [0], []
         for group in groups:
-            order += _minimum_degree(group, body, element, movable)
+            tree = None if free is None else tree_of(group, body, movable, free)
+            trees.append(tree)
+            order += _minimum_degree(group, body, element, movable) if tree is None else chain(*tree.rows)
             mechanism.append(len(order))
-        place = np.array(order, np.int64)
-        entries = _entries(body[place], movable)
-        start, column, pair_start, pair = _compressed(entries, len(place))
+        number = np.array(order, np.int64)
+        place = np.zeros(len(order), np.int64)
+        place[number] = np.arange(len(order))
+        entries = _entries(body[number], movable)
+        start, column, pair_start, pair = _compressed(entries, len(number))
         parent, l_start = _elimination_tree(start, column)
-        return cls(place, np.array(mechanism, np.int64), start, column, pair_start, pair, parent, l_start, mechanism_of)
+        tree = tree_arrays(trees, place, len(movable))
+        return cls(
+            number, np.array(mechanism, np.int64), start, column, pair_start, pair, parent, l_start, mechanism_of, tree
+        )
 
 
 def _mechanisms(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..scene.model import State
 from .joint_system import JointSystem
-from .joints import HUGE, Joints
+from .joints import Joints
 
 __all__ = ["close", "close_at_end", "still"]
 
@@ -26,23 +26,22 @@ def close_at_end(joints: Joints, state: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _newton(joints: Joints, state: State, system: JointSystem, jacobian: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rigid, equality = joints.rigid, joints.equality
-    g = joints.violation(joints.coordinates(state, jacobian))
-    system.assemble(jacobian, joints.inverse_inertia(state))
-    system.compliance[:] = np.where(rigid, 0.0, HUGE)
-    system.factor()
-    y = np.where(rigid, -g[equality], 0.0)
+    rigid, g = joints.rigid, np.zeros(joints.count)
+    value = joints.coordinates(state, jacobian)
+    system.assemble(value, joints.targets.value, jacobian, joints.inverse_inertia(state))
+    system.hold(rigid)
+    y = np.where(rigid, -system.built.g, 0.0)
+    g[joints.equality] = -y
     system.solve(y)
     move = np.zeros((len(state.position), 6))
     system.push(y, move)
-    g[~np.isin(np.arange(joints.count), equality[rigid])] = 0.0
     return move, g
 
 
 def still(joints: Joints, state: State, velocity: np.ndarray) -> None:
     """Change velocities (n, 6) so that the rigid rows hold in velocity; after `close` at the same pose."""
     y = joints.system.speeds(velocity)
-    for row, motor in enumerate(joints.model.row_motor[joints.equality]):
+    for row, motor in enumerate(joints.exact.motor):
         if motor >= 0 and joints.rigid[row]:
             y[row] -= joints.targets.speed(int(motor), state.time)
     y = np.where(joints.rigid, -y, 0.0)

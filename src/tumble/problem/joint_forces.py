@@ -1,8 +1,7 @@
-"""Works and forces of the joints after a step's solve."""
+"""Forces of the joints after a step's solve."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,53 +13,7 @@ from ..scene.model import State
 if TYPE_CHECKING:
     from .joints import Joints
 
-__all__ = ["frame_orientations", "ideal_work", "recovered", "speeds", "work_done", "wrenches"]
-
-
-def work_done(joints: Joints, before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-    """Work on dynamic bodies over the step, with velocities (n, 6) before and after [J]: all rows, and motors."""
-    relative = 0.5 * (before + after)
-    mean = np.where(joints.dynamic, relative, 0.0)
-    motor = joints.model.row_motor
-    parts = [
-        (joints.exact.body, joints.system.jacobian, joints.impulse[joints.equality], motor[joints.equality] >= 0),
-        (*joints.bounded.arrays[:2], joints.impulse[joints.bounded.active], motor[joints.bounded.active] >= 0),
-    ]
-    if joints.torques.motors.size:
-        own = np.ones(len(joints.torques.body), bool)
-        parts.append((joints.torques.body, joints.torques.jacobian, joints.torques.impulse, own))
-    total = by_motors = 0.0
-    for body, jacobian, impulse, is_motor in parts:
-        if len(body):
-            speed = np.zeros(len(body))
-            joints.backend.row_speeds(body, jacobian, mean, speed)
-            total += float(impulse @ speed)
-            if is_motor.any():  # a motor's own power: also against bodies of prescribed motion
-                joints.backend.row_speeds(body, jacobian, relative, speed)
-                by_motors += float(impulse[is_motor] @ speed[is_motor])
-    return total, by_motors
-
-
-def recovered(joints: Joints, before: np.ndarray, after: np.ndarray) -> float:
-    """What of that work pushed joints back from beyond their limits, with velocities (n, 6) [J]."""
-    if not len(joints.bounded.active):
-        return 0.0
-    body, jacobian = joints.bounded.arrays[:2]
-    old, new = np.zeros(len(body)), np.zeros(len(body))
-    joints.backend.row_speeds(body, jacobian, before, old)
-    joints.backend.row_speeds(body, jacobian, after, new)
-    y = joints.impulse[joints.bounded.active]
-    given = np.clip(0.5 * y * (old + new), 0.0, np.maximum(y * new, 0.0))
-    return float(given[joints.bounded.beyond].sum())
-
-
-def ideal_work(joints: Joints, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(mechanisms,) work of the rigid rows that nothing drives in the kick, with velocities (n, 6) [J]."""
-    speed = joints.system.speeds(0.5 * (before + after))
-    work = np.where(
-        joints.exact.rigid & (joints.model.row_motor[joints.equality] < 0), joints.impulse[joints.equality] * speed, 0
-    )
-    return np.array([work[first:end].sum() for first, end in pairwise(joints.exact.pattern.mechanism)])
+__all__ = ["frame_orientations", "speeds", "wrenches"]
 
 
 def wrenches(joints: Joints, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,43 +7,61 @@ from types import ModuleType
 
 import numpy as np
 
-from ..backends.joint_arrays import ClosingWork, FactorArrays, FactorWork, PatternArrays, SystemArrays
+from ..backends.joint_arrays import (
+    BodyFactor,
+    BuiltRows,
+    ClosingWork,
+    FactorArrays,
+    FactorWork,
+    JointRows,
+    MobilityArrays,
+    PatternArrays,
+    RowSystem,
+    SystemArrays,
+)
 from ..enums import BodyKind, RowRole
-from ..scene.joint_model import JointModel
+from ..kernels import joint_steps as formulas
+from ..kernels.joint_trees import MOST_ROWS
 from ..scene.model import Model
 from .elimination import Pattern, row_bodies
 
-__all__ = ["JointSystem", "RowSet"]
+__all__ = ["JointSystem", "RowSet", "built_rows", "joint_rows", "mobility_arrays", "no_factor"]
 
 
 class RowSet:
     """Some rows in the order of elimination, with a system at the pose of the kick and one at the end of the step."""
 
-    def __init__(self, model: Model, backend: ModuleType, rows: np.ndarray, movable: np.ndarray) -> None:
+    def __init__(
+        self, model: Model, backend: ModuleType, rows: np.ndarray, movable: np.ndarray, offset: np.ndarray
+    ) -> None:
+        """offset: of all rows."""
         j, self._model, self._backend = model.joints, model, backend
         bodies = row_bodies(j.row_coord, j.coord_frame, j.frame_body)
-        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable)
+        whole = np.where(model.body_mass > 0.0, model.body_inertia.min(axis=1, initial=np.inf), 0.0)
+        free = (whole > 0.0) & ~np.any(model.body_locked, axis=1)
+        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable, free)
         self.rows = rows[self.pattern.order]
         """Numbers of the rows"""
         self.mechanism = np.repeat(np.arange(len(self.pattern.mechanism) - 1), np.diff(self.pattern.mechanism))
         """(rows,) mechanism of each"""
-        self.body = np.ascontiguousarray(bodies[self.rows])
-        self.coord = np.ascontiguousarray(j.row_coord[self.rows])
-        self.weight = np.ascontiguousarray(j.row_weight[self.rows])
-        role, n = j.row_role[self.rows], len(rows)
-        self.rigid, self.speed, self.spring = role == RowRole.RIGID, role == RowRole.SPEED, role == RowRole.SPRING
-        self.motor = j.row_motor[self.rows]
+        self.arrays = joint_rows(model, self.rows, offset)
+        self.body, self.coord, self.weight = self.arrays.body, self.arrays.coord, self.arrays.weight
+        role, n = self.arrays.role, len(rows)
+        self.rigid, self.speed, self.motor = self.arrays.rigid, role == RowRole.SPEED, self.arrays.motor
+        self.exact = self.rigid | self.speed
         numbers, rounds = [np.zeros(n) for _ in range(6)], [np.zeros((6, n)) for _ in range(3)]
         base, small = np.zeros((model.body_count, 6)), np.zeros((len(self.pattern.mechanism) - 1, 6, 7))
         self.closing = ClosingWork._make([*numbers, *rounds, base, small])
-        self.kick = JointSystem(model, backend, self.pattern, self.rows, self.body)
+        self.before = np.zeros(n)
+        """(rows,) speeds before they are closed or held"""
+        self.kick = JointSystem(model, backend, self.pattern, self.arrays)
         self._end: JointSystem | None = None
 
     @property
     def end(self) -> JointSystem:
         """The rows at the end of the step."""
         if self._end is None:
-            self._end = JointSystem(self._model, self._backend, self.pattern, self.rows, self.body)
+            self._end = JointSystem(self._model, self._backend, self.pattern, self.arrays)
         return self._end
 
     def in_mechanisms(self, some: np.ndarray) -> np.ndarray:
@@ -55,71 +73,65 @@ class RowSet:
 class JointSystem:
     """Rows in the order of elimination. `assemble` first, then the rest."""
 
-    def __init__(
-        self, model: Model, backend: ModuleType, pattern: Pattern, equality: np.ndarray, body: np.ndarray
-    ) -> None:
-        self._model, self._backend, self._pattern = model, backend, pattern
-        self._joints: JointModel = model.joints
-        self._equality, self.body = equality, body
-        n, entries = len(equality), int(pattern.l_start[-1])
-        self.jacobian, self.weighted = np.zeros((n, 24)), np.zeros((n, 24))
-        self.compliance = np.zeros(n)
-        self.l_row, self.l_value = np.zeros(entries, np.int64), np.zeros(entries)
-        self.inverse_pivot = np.zeros(n)
+    def __init__(self, model: Model, backend: ModuleType, pattern: Pattern, rows: JointRows) -> None:
+        self._backend, self._inverse_mass = backend, model.body_inverse_mass
+        self.rows, self.body, n = rows, rows.body, len(rows.body)
+        self.built = built_rows(n)
+        self.compliance = self.built.compliance
         used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
         self._scratch = FactorWork(used, np.zeros(n), mark, path)
-        self._dropped = np.zeros(max(1, len(pattern.mechanism) - 1), np.int64)
-        p = pattern
-        self._rows = PatternArrays(p.mechanism, p.start, p.column, p.pair_start, p.pair, p.parent, p.l_start)
-        self._factor = FactorArrays(self.l_row, self.l_value, self.inverse_pivot, self._dropped)
-        dynamic = model.body_kind == BodyKind.DYNAMIC
-        light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
-        least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
-        nimble = np.where(dynamic, 1.0 / np.where(least > 0.0, least, 1.0), 0.0)
-        sides = np.maximum(body, 0)
-        self._light = np.where(body >= 0, light[sides], 0.0)
-        self._nimble = np.where(body >= 0, nimble[sides], 0.0)
-
-    def assemble(self, coord_jacobian: np.ndarray, inverse_inertia: np.ndarray) -> None:
-        """The Jacobians G and M^-1 G from those of the coordinates (c, 12)."""
-        j = self._joints
-        self._backend.row_jacobians(
-            self._equality, j.row_coord, j.row_weight, self.body, coord_jacobian, self._model.body_inverse_mass,
-            inverse_inertia, self.jacobian, self.weighted,
+        self._inverse_inertia = np.zeros((0, 6))
+        p, entries = pattern, int(pattern.l_start[-1])
+        self._pattern = PatternArrays(p.start, p.column, p.pair_start, p.pair, p.parent)
+        self.factors = FactorArrays(
+            p.mechanism, p.l_start, np.zeros(entries, np.int64), np.zeros(entries), np.zeros(n),
+            np.zeros(len(p.mechanism) - 1, np.int64), p.tree, body_factor(p),
         )  # fmt: skip
+        self.arrays = RowSystem(rows, self.built, self.factors)
+        self._build, self._hold = backend.over_rows(formulas.build_row), backend.over_rows(formulas.hold_row)
+
+    def assemble(
+        self, value: np.ndarray, target: np.ndarray, coord_jacobian: np.ndarray, inverse_inertia: np.ndarray
+    ) -> None:
+        """The Jacobians G and M^-1 G and the violations from the coordinates (c,), theirs (c, 12), and motors'
+        targets."""
+        self._inverse_inertia = inverse_inertia
+        self._build(
+            len(self.body), self.rows, value, target, coord_jacobian, self._inverse_mass, inverse_inertia, self.built
+        )
+
+    def hold(self, held: np.ndarray) -> None:
+        """Factor S of the rows that are `held` (rows,)."""
+        self._hold(len(self.body), held, self.compliance)
+        self.factor()
 
     def factor(self) -> None:
         """Factor S with the compliance that is set."""
-        whole = self._whole_diagonal()
-        system = SystemArrays(self.jacobian, self.weighted, self.compliance, whole)
-        self._backend.factor_joints(self._rows, system, self._factor, self._scratch)
-
-    def _whole_diagonal(self) -> np.ndarray:
-        """What the diagonal of each row would be without locked directions, roughly: the scale of its pivot."""
-        j = self.jacobian.reshape(-1, 4, 6)
-        linear, angular = np.sum(j[:, :, :3] ** 2, axis=2), np.sum(j[:, :, 3:] ** 2, axis=2)
-        return np.sum(linear * self._light + angular * self._nimble, axis=1) + self.compliance
+        b = self.built
+        system = SystemArrays(
+            self.body, self._inverse_mass, self._inverse_inertia, b.jacobian, b.weighted, b.compliance, b.whole
+        )
+        self._backend.factor_joints(self._pattern, system, self.factors, self._scratch)
 
     @property
     def dropped(self) -> int:
         """Rows that depend on others."""
-        return int(self.dropped_in.sum())
+        return int(self._backend.total(len(self.factors.dropped), self.factors.dropped))
 
     @property
     def dropped_in(self) -> np.ndarray:
         """(mechanisms,) rows that depend on others."""
-        return self._dropped[: len(self._pattern.mechanism) - 1]
+        return self.factors.dropped
 
     def speeds(self, velocity: np.ndarray) -> np.ndarray:
         """G^T v (rows,) of velocities (n, 6)."""
         out = np.zeros(len(self.body))
-        self._backend.row_speeds(self.body, self.jacobian, velocity, out)
+        self._backend.row_speeds(self.body, self.built.jacobian, velocity, out)
         return out
 
     def solve(self, y: np.ndarray) -> None:
         """y = S^+ y."""
-        p = self._pattern
-        self._backend.solve_joints(p.mechanism, p.l_start, self.l_row, self.l_value, self.inverse_pivot, y)
+        self._backend.solve_joints(self.factors, y)
 
     def stopping(self, velocity: np.ndarray) -> np.ndarray:
         """Impulses (rows,) after which velocities (n, 6) have no speed across the rows without compliance."""
@@ -129,9 +141,60 @@ class JointSystem:
 
     def forward(self, y: np.ndarray) -> None:
         """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""
-        p = self._pattern
-        self._backend.forward_joints(p.mechanism, p.l_start, self.l_row, self.l_value, y)
+        self._backend.forward_joints(self.factors, y)
 
     def push(self, y: np.ndarray, velocity: np.ndarray) -> None:
         """v += M^-1 G y."""
-        self._backend.push_rows(self.body, self.weighted, y, velocity)
+        self._backend.push_rows(self.body, self.built.weighted, y, velocity)
+
+
+def joint_rows(model: Model, rows: np.ndarray, offset: np.ndarray) -> JointRows:
+    """What is fixed of some rows; offset: of all."""
+    j = model.joints
+    body = np.ascontiguousarray(row_bodies(j.row_coord, j.coord_frame, j.frame_body)[rows])
+    role, motor = j.row_role[rows], j.row_motor[rows].astype(np.int64)
+    driven = (motor >= 0) & (role != RowRole.SPEED) & (role != RowRole.BOUNDED_SPEED)
+    return JointRows(
+        rows.astype(np.int64), body, np.ascontiguousarray(j.row_coord[rows]), np.ascontiguousarray(j.row_weight[rows]),
+        offset[rows], role, role == RowRole.RIGID, motor, driven, j.row_stiffness[rows], j.row_damping[rows],
+        j.row_most[rows], *_eases(model, body),
+    )  # fmt: skip
+
+
+def _eases(model: Model, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, 4) inverse masses and inverse least moments of inertia of the rows' bodies, 0 where there is none."""
+    dynamic = model.body_kind == BodyKind.DYNAMIC
+    light = np.where(dynamic, 1.0 / np.where(dynamic, model.body_mass, 1.0), 0.0)
+    least = np.where(dynamic, model.body_inertia.min(axis=1, initial=np.inf), 1.0)
+    nimble = np.where(dynamic, 1.0 / np.where(least > 0.0, least, 1.0), 0.0)
+    sides = np.maximum(body, 0)
+    return np.where(body >= 0, light[sides], 0.0), np.where(body >= 0, nimble[sides], 0.0)
+
+
+def built_rows(n: int) -> BuiltRows:
+    """Room for n rows."""
+    return BuiltRows(np.zeros((n, 24)), np.zeros((n, 24)), *(np.zeros(n) for _ in range(5)))
+
+
+def body_factor(pattern: Pattern) -> BodyFactor:
+    """Room for what eliminating bodies leaves."""
+    nodes, rows = len(pattern.tree.body), len(pattern.order) if len(pattern.tree.body) else 0
+    six = [np.zeros((rows, 6)) for _ in range(3)]
+    whole, own = np.zeros(len(pattern.mechanism) - 1, bool), np.zeros((nodes, 36))
+    return BodyFactor._make([whole, own, *six, np.zeros((rows, MOST_ROWS)), np.zeros((nodes, 6))])
+
+
+def mobility_arrays(pattern: Pattern) -> MobilityArrays:
+    """Room for the answers of nodes."""
+    nodes, rows = len(pattern.tree.body), len(pattern.order) if len(pattern.tree.body) else 0
+    three = [np.zeros((nodes, 36)) for _ in range(3)]
+    return MobilityArrays._make([*three, np.zeros((rows, 6)), np.zeros((nodes, 6))])
+
+
+def no_factor(bodies: int) -> FactorArrays:
+    """That of no joints at all."""
+    p = Pattern.of(np.zeros((0, 4), np.int32), np.zeros(0, np.int64), np.zeros(bodies, bool))
+    none = np.zeros(0)
+    return FactorArrays(
+        p.mechanism, p.l_start, np.zeros(0, np.int64), none, none, np.zeros(0, np.int64), p.tree, body_factor(p)
+    )

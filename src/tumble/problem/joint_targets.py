@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
 from .. import checks
 from ..errors import BlowUpError, SceneError, message
+from ..kernels import joint_steps as formulas
 from ..scene.joint_model import JointModel, Target
 from ..scene.model import State
 
@@ -15,8 +18,9 @@ __all__ = ["Targets"]
 class Targets:
     """Of the motors of a model, in the present step."""
 
-    def __init__(self, model: JointModel) -> None:
-        self._model = model
+    def __init__(self, model: JointModel, backend: ModuleType) -> None:
+        self._model, self._take = model, backend.over_rows(formulas.take_target)
+        self._rate = np.zeros(len(model.motors))
         self.value = np.zeros(len(model.motors))
         self._changing = [k for k, m in enumerate(model.motors) if callable(m.target)]
         self._constant = np.array([0.0 if callable(m.target) else float(m.target) for m in model.motors])
@@ -28,12 +32,9 @@ class Targets:
     def take(self, state: State, time: float) -> None:
         """Targets that are numbers or functions; `state.target` holds those set during a run (NaN: none)."""
         j = self._model
-        self.value[:] = self._constant
         for k in self._changing:
-            self.value[k] = _at(j.motors[k].target, time, f"motor '{j.motors[k].name}'")
-        if len(state.target):
-            given = ~np.isnan(state.target)
-            self.value[given] = state.target[given]
+            self._constant[k] = _at(j.motors[k].target, time, f"motor '{j.motors[k].name}'")
+        self._take(len(self.value), self._constant, state.target, self.value)
         for k, function in self.functions.items():
             self.value[k] = _at(function, time, f"motor '{j.motors[k].name}'")
 
@@ -67,6 +68,16 @@ class Targets:
                     )
                 )
             self.value[controller.motors] = target
+
+    def rates(self, state: State, h: float) -> np.ndarray:
+        """(motors,) speeds of the targets at the end of a step of length h; not a number where nobody knows them."""
+        self._take(len(self._rate), np.zeros(0), state.target, self._rate)
+        for k in (*self._changing, *self.functions):
+            if not np.isnan(self._rate[k]):
+                self._rate[k] = self.speed(k, state.time + h)
+        for k in self.told:
+            self._rate[k] = np.nan
+        return self._rate
 
     def speed(self, motor: int, time: float) -> float:
         """Speed of a motor's target, by differences where it is a function."""

@@ -269,7 +269,7 @@ class ArticulatedOperator:
             block = np.ascontiguousarray(coupling[:, first : first + 256].toarray().T)
             for column in block:
                 if column.any():
-                    self.backend.solve_joints(a.mechanism, a.l_start, a.l_row, a.l_value, a.inverse_pivot, column)
+                    self.backend.solve_joints(a.factor, column)
             answers.append(sp.csr_matrix(block))
         return sp.vstack(answers).T.tocsc() if answers else coupling
 

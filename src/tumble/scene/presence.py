@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from types import ModuleType
 
 import numpy as np
 
-from ..enums import BodyKind, Presence, ShapeKind
+from ..enums import Presence
+from ..kernels.passing import shown_body, shown_shape
 from .model import Model, State
 
 __all__ = ["Seen", "present"]
+
+NONE = np.zeros(0, bool)
 
 
 class Seen:
@@ -20,8 +24,9 @@ class Seen:
     pair, however many lie at one place. Searches must be made (`PairSearch`) while all bodies are there.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, backend: ModuleType) -> None:
         self._whole = model
+        self._show_body, self._show_shape = backend.over_bodies(shown_body), backend.over_bodies(shown_shape)
         self._kind, self._shape_kind = model.body_kind.copy(), model.shape_kind.copy()
         self._inverse_mass = model.body_inverse_mass.copy()
         self._shown: np.ndarray | None = None
@@ -40,10 +45,10 @@ class Seen:
         if presence is self._shown and moving is None:
             return
         self._shown = presence if moving is None else None
-        here, m = presence == Presence.PRESENT, self._whole
-        np.copyto(self._kind, np.where(here if moving is None else moving, m.body_kind, np.int8(BodyKind.STATIC)))
-        np.copyto(self._inverse_mass, np.where(here[:, None], m.body_inverse_mass, 0.0))
-        np.copyto(self._shape_kind, np.where(here[m.shape_body], m.shape_kind, np.int8(ShapeKind.HALF_SPACE)))
+        m, moves = self._whole, NONE if moving is None else moving
+        kind, mass = m.body_kind, m.body_inverse_mass
+        self._show_body(len(kind), presence, moves, kind, mass, self._kind, self._inverse_mass)
+        self._show_shape(len(m.shape_kind), presence, m.shape_body, m.shape_kind, self._shape_kind)
 
 
 def present(model: Model, state: State) -> np.ndarray:

@@ -33,7 +33,7 @@ class FlowStep:
         self, model: Model, seen: Seen | None, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType
     ) -> None:
         self._model, self._flow, self._seen = model, model.flow, seen
-        self._room = Room(model, seen, pairs, narrow) if seen is not None and model.flow.emitters else None
+        self._room = Room(model, seen, pairs, narrow, backend) if seen is not None and model.flow.emitters else None
         self._kind, self._removable = model.body_kind, model.body_kind == BodyKind.DYNAMIC
         self._removable[model.flow.keep] = False
         self._mass = model.body_mass
@@ -41,7 +41,8 @@ class FlowStep:
         self._sinks = [sink.arrays for sink in model.flow.sinks]
         self._planes = [plane.arrays for plane in model.flow.planes]
         self._cross, self._take = backend.over_bodies(passing.crossed), backend.over_bodies(passing.taken)
-        self._count = backend.count_true
+        self._waits, self._list = backend.over_bodies(passing.waits), backend.list_true
+        self._index = np.zeros(model.body_count, np.int64)
         self._height: list[np.ndarray] = []
         self._before: np.ndarray | None = None
         self._since = [-1] * len(model.flow.emitters)
@@ -85,7 +86,7 @@ class FlowStep:
 
     def _chosen(self, flags: np.ndarray) -> np.ndarray:
         """Bodies whose flag is set: none as a rule."""
-        return np.flatnonzero(flags) if self._count(len(flags), flags) else np.zeros(0, np.int64)
+        return self._index[: self._list(len(flags), flags, self._index)].copy()
 
     def _remove(self, state: State, total: np.ndarray) -> np.ndarray:
         """Bodies that sinks take, each by the first sink that wants it."""
@@ -111,7 +112,8 @@ class FlowStep:
             at, due = i * len(EMITTER_COLUMNS), e.due(state.time)
             waiting = np.zeros(0, np.int64)
             if due > total[at]:  # more than have been placed
-                waiting = e.first + np.flatnonzero(state.presence[e.first : e.first + due] == Presence.WAITING)
+                self._waits(due, e.first, state.presence, self._flags[0])
+                waiting = e.first + self._chosen(self._flags[0, :due])
             placed = self._room.place(e, i, state, waiting) if self._room is not None and waiting.size else waiting
             if placed.size:
                 state.presence = state.presence.copy()

@@ -123,7 +123,7 @@ def hosted(result: StepResult) -> StepResult:
     arrays = problem.step_operator.contacts
     parts = (fetch(value) if hasattr(value, "dtype") else value for value in arrays)
     group = replace(problem.group, friction=fetch(problem.friction))
-    operator = ContactOperator(ContactArrays(*parts), cpu)
+    operator = ContactOperator(ContactArrays._make(parts), cpu)
     here = ConeProblem(
         group, fetch(problem.bias), operator, problem.h, {}, problem.speed, problem.motion, problem.gap_shift
     )

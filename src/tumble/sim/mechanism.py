@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backends.base import KickedArrays
-from ..enums import BodyKind
-from ..problem import joint_forces
-from ..scene import rotation
+from ..backends.base import KickedArrays, MotionArrays
+from ..kernels import joint_steps
 from ..scene.model import Model, State
 
 if TYPE_CHECKING:
     from .workspace import Workspace
 
-__all__ = ["Reaction", "hold_joints", "kicked", "react", "world_velocity"]
+__all__ = ["Reaction", "hold_joints", "motion_of", "react", "world_velocity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,48 +52,43 @@ def react(
     """
     joints = work.joints
     assert joints is not None
-    body = joints.bodies
-    joints.take_reactions(bounded)
     work.set_velocity(change)
-    along, before = work.velocity[body], joints.energy.of(kick.orientation, work.velocity)
-    done, by_motors = joint_forces.work_done(joints, work.before, work.velocity)
-    recovered = joint_forces.recovered(joints, work.before, work.velocity)
-    resisted = 0.0
-    if start is None:
-        resisted = max(0.0, -float(joint_forces.ideal_work(joints, work.before, work.velocity).sum()))
-    by_motors += joints.project(kick, work.velocity, rest, work.next_pose)
-    after = joints.energy.of(kick.orientation, work.velocity)
-    np.subtract(work.velocity, work.free, out=change)
-    added = work.velocity[body] - along
-    crossed = 0.5 * h * float(np.sum(work.force[body] * added[:, :3]) + np.sum(work.torque[body] * added[:, 3:]))
-    wanted = before if start is None else start + after - joint_forces.ideal_work(joints, work.before, work.velocity)
-    return Reaction(done + float((after - before).sum()) - recovered, recovered, resisted, by_motors, crossed, wanted)
+    done = joints.react(bounded, kick.orientation, work.before, work.velocity)
+    resisted = max(0.0, -done.ideal) if start is None else 0.0
+    closed = joints.project(kick, work.velocity, rest, work.next_pose, (h, work.force, work.torque))
+    work.keep_change(change)
+    n = joints.mechanism_count
+    wanted = done.energy if start is None else start + closed.energy - closed.ideal
+    added = work.backend.total(n, closed.energy) - work.backend.total(n, done.energy)
+    return Reaction(
+        done.total + added - done.recovered,
+        done.recovered,
+        resisted,
+        done.motors + closed.motors,
+        closed.crossed,
+        wanted,
+    )
 
 
 def hold_joints(model: Model, state: State, work: Workspace, h: float, wanted: np.ndarray) -> tuple[float, float]:
     """The joints' kick at the end, after the drift: velocities along the joints, with the kinetic energy (mechanisms,)
     that ideal ones leave; returns its work, and motors' [J]."""
-    joints = work.joints
-    assert joints is not None
-    body, velocity = joints.bodies, work.held
-    old = world_velocity(state, body)
-    velocity[body] = old
-    done = joints.hold(state, velocity, h, wanted)
-    kicked(model, state, body, velocity[body] - old, state.velocity, state.spin)
+    assert work.joints is not None
+    body, velocity = work.joints.bodies, work.held
+    world_velocity(work, state, velocity)
+    done = work.joints.hold(state, velocity, h, wanted)
+    take = work.backend.over_rows(joint_steps.take_kick)
+    take(len(body), body, model.body_kind, motion_of(state), velocity, state.velocity, state.spin)
     return done
 
 
-def world_velocity(state: State, body: np.ndarray) -> np.ndarray:
-    """(bodies, 6) velocities of some bodies, angular ones in world axes."""
-    return np.concatenate([state.velocity[body], rotation.rotate(state.orientation[body], state.spin[body])], axis=1)
+def world_velocity(work: Workspace, state: State, out: np.ndarray) -> None:
+    """Velocities (n, 6) of jointed bodies, angular ones in world axes."""
+    assert work.joints is not None
+    body = work.joints.bodies
+    work.backend.over_rows(joint_steps.world_velocity)(len(body), body, motion_of(state), out)
 
 
-def kicked(
-    model: Model, state: State, body: np.ndarray, change: np.ndarray, velocity: np.ndarray, spin: np.ndarray
-) -> None:
-    """Velocities and spins of the dynamic ones of some bodies after a kick that changes them by (bodies, 6) at the
-    state's pose."""
-    moved = model.body_kind[body] == BodyKind.DYNAMIC
-    body, change = body[moved], change[moved]
-    spin[body] = state.spin[body] + rotation.rotate(rotation.conjugate(state.orientation[body]), change[:, 3:])
-    velocity[body] = state.velocity[body] + change[:, :3]
+def motion_of(state: State) -> MotionArrays:
+    """Poses and velocities."""
+    return MotionArrays(state.position, state.orientation, state.velocity, state.spin)

@@ -22,7 +22,7 @@ from ..backends.base import KickedArrays, MotionArrays
 from ..collide.contacts import Contacts
 from ..enums import BodyKind, Law
 from ..kernels import contact_rows as formulas
-from ..kernels import motion
+from ..kernels import joint_steps, motion
 from ..options import StepOptions
 from ..problem.anderson import Anderson
 from ..problem.cone_problem import BlockGroup, ConeProblem
@@ -31,7 +31,7 @@ from ..problem.joints import CLOSED, PROJECTED, Joints
 from ..scene import rotation
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
-from .mechanism import kicked, world_velocity
+from .mechanism import motion_of, world_velocity
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -83,7 +83,8 @@ def enter_middle(
     if joints is not None:
         start = joints.begin(state)
         old = np.zeros((model.body_count, 6))
-        old[joints.bodies] = world_velocity(state, joints.bodies)
+        world_velocity(work, state, old)
+        take = work.backend.over_rows(joint_steps.take_kick)
         entry, best, stalled, mixer = np.zeros(len(start.body)), np.inf, 0, Anderson()
     for turn in range(ENTRIES):
         work.backend.drift_bodies(
@@ -109,7 +110,7 @@ def enter_middle(
         entry = mixer.next(image, miss)
         new = old.copy()
         start.push(entry, new)
-        kicked(model, state, joints.bodies, (new - old)[joints.bodies], m.velocity, m.start_spin)
+        take(len(joints.bodies), joints.bodies, model.body_kind, motion_of(state), new, m.velocity, m.start_spin)
     assert joints is not None
     along = old.copy()  # what a state from outside has across its joints, ideal ones take
     start.push(start.stopping(old), along)

@@ -191,7 +191,7 @@ def ray_cast(
 
 
 def _placed(model: Model, state: State, margin: float, backend: ModuleType) -> PairSearch:
-    seen = Seen(model) if len(state.presence) else None
+    seen = Seen(model, backend) if len(state.presence) else None
     search = PairSearch(model if seen is None else seen.model, backend)
     if seen is not None:
         seen.show(state.presence)

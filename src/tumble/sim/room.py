@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
 from ..enums import BodyKind, Presence, ShapeKind
+from ..kernels import passing
 from ..scene import rotation
 from ..scene.flow_model import Emitter
 from ..scene.model import Model, State
@@ -29,12 +32,13 @@ class Room:
     Of the dynamic bodies only those near the region take part.
     """
 
-    def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch) -> None:
-        self._model, self._seen, self._pairs, self._narrow = model, seen, pairs, narrow
+    def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType) -> None:
+        self._model, self._seen, self._pairs, self._narrow, self._backend = model, seen, pairs, narrow, backend
         self._contacts = Contacts()
         n = model.body_count
         self._still, self._matrix = np.zeros((n, 6)), np.zeros((n, 9))
-        self._dynamic = model.body_kind == BodyKind.DYNAMIC
+        self._there, self._new, self._order = np.zeros(n, np.int8), np.zeros(n, bool), np.full(n, -1, np.int64)
+        self._beside = backend.over_bodies(passing.beside)
         bounded = model.shape_kind != ShapeKind.HALF_SPACE
         reach = np.where(bounded, np.linalg.norm(model.shape_position, axis=1) + model.shape_bound, 0.0)
         self._reach = np.zeros(n)
@@ -97,27 +101,30 @@ class Room:
 
     def _fit(self, emitter: Emitter, state: State, bodies: np.ndarray, placed: np.ndarray) -> np.ndarray:
         """Which of `bodies` (k,) touch no body that is there and none before them in the list (k,) bool."""
-        m = self._model
-        gap = CLEARANCE * float(m.body_size[bodies].min())
+        m, backend = self._model, self._backend
+        n, gap = m.body_count, CLEARANCE * float(m.body_size[bodies].min())
         low, high = emitter.region.box
-        reach = self._reach[:, None] + float(self._reach[bodies].max()) + gap
-        near = np.all((state.position >= low - reach) & (state.position <= high + reach), axis=1)
-        there = (state.presence == Presence.PRESENT) & (near | ~self._dynamic)
-        there[placed] = there[bodies] = True
-        new = np.zeros(m.body_count, bool)
-        new[bodies] = True
-        self._seen.show(np.where(there, Presence.PRESENT, Presence.WAITING).astype(np.int8), moving=new)
-        chosen = np.flatnonzero(there)
-        self._matrix[chosen] = rotation.matrix(state.orientation[chosen]).reshape(-1, 9)
+        box = (low, high, float(self._reach[bodies].max()) + gap)
+        self._beside(
+            n,
+            state.presence,
+            m.body_kind,
+            self._reach,
+            box,
+            state.position,
+            state.orientation,
+            self._there,
+            self._matrix,
+        )
+        come = np.concatenate([placed, bodies])
+        self._there[come] = Presence.PRESENT
+        self._matrix[come] = rotation.matrix(state.orientation[come]).reshape(-1, 9)
+        self._new[bodies], self._order[bodies] = True, np.arange(len(bodies))  # those there: before all new ones
+        self._seen.show(self._there, moving=self._new)
         self._pairs.place(state.position, state.orientation, self._matrix, self._still, 0.0, gap)
         self._pairs.find(self._still, 0.0, gap)
         self._narrow.find(self._pairs, state.position, self._still, 0.0, gap, self._contacts)
-        k = self._contacts.count
-        close = self._contacts.gap[:k] < gap
-        a, b = self._contacts.body_a[:k][close], self._contacts.body_b[:k][close]
-        order = np.full(m.body_count, -1, np.int64)  # of those there: before all new ones
-        order[bodies] = np.arange(len(bodies))
-        fits = np.ones(len(bodies), bool)
-        later = np.maximum(order[a], order[b])  # of two new bodies that touch, the later one gives way
-        fits[later[later >= 0]] = False
+        c, fits = self._contacts, np.ones(len(bodies), bool)
+        backend.over_contacts(passing.crowded)(c.count, c.gap, gap, c.body_a, c.body_b, self._order, fits)
+        self._new[bodies], self._order[bodies] = False, -1
         return fits

@@ -31,7 +31,7 @@ class Workspace:
     def __init__(self, model: Model, backend: ModuleType) -> None:
         n, zeros = model.body_count, backend.zeros
         self.backend = backend
-        self.seen = Seen(model) if model.flow.changes else None
+        self.seen = Seen(model, backend) if model.flow.changes else None
         whole, model = model, model if self.seen is None else self.seen.model
         self.host = host = model
         """The same with NumPy's arrays"""
@@ -75,10 +75,15 @@ class Workspace:
         self.middle: Middle | None = None
         """Scratch of Moreau's integrator, made when it is used"""
         self._sum = backend.over_bodies(motion.sum_of_velocities)
+        self._difference = backend.over_bodies(motion.difference_of_velocities)
 
     def set_velocity(self, change: np.ndarray) -> None:
         """self.velocity = self.free + change (n, 6)."""
         self._sum(len(self.velocity), self.free, change, self.velocity)
+
+    def keep_change(self, change: np.ndarray) -> None:
+        """change (n, 6) = self.velocity - self.free."""
+        self._difference(len(self.velocity), self.velocity, self.free, change)
 
     def let_go(self) -> None:
         """The step that the caller's forces acted in is over."""

@@ -22,20 +22,30 @@ from .broad import (
 )
 from .face import face_gradients
 from .gauss_seidel import gauss_seidel
-from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
+from .items import (
+    count_true,
+    largest,
+    largest_entry,
+    largest_vector,
+    list_true,
+    over_bodies,
+    over_contacts,
+    over_mechanisms,
+    over_rows,
+    total,
+)
 from .joints import (
     articulated_diagonal,
     articulated_product,
     articulated_rows,
     articulated_velocity,
-    coordinates,
     eliminate,
     factor_joints,
     forward_joints,
     push_rows,
-    row_jacobians,
     row_speeds,
     solve_joints,
+    take_rows,
 )
 from .lanes import (
     body_lanes,
@@ -50,13 +60,13 @@ from .lanes import (
     unpack_lanes,
 )
 from .measure import coulomb_shift_bound, measure
-from .mechanisms import keep_energy, mechanism_energies, turn_inertia
+from .mechanisms import mechanism_energies, turn_inertia
 from .motion import advance, drift_bodies, largest_speed, predict
 from .narrow import SCRATCH, find_ball_contacts, find_convex_contacts
 from .nsgs import nsgs
 from .operators import contact_product, gather, lay_down, matrix_product, product, read_rows, scale_frame
 from .place import place_shapes
-from .projection import close_joints
+from .projection import close_joints, worst_of
 from .queries import cast_rays, convex_gaps
 from .rest import rest_gaps
 from .rolling import rolling_shift_bound
@@ -143,7 +153,6 @@ __all__ = [
     "contact_product",
     "contact_work",
     "convex_gaps",
-    "coordinates",
     "count_true",
     "coulomb_shift_bound",
     "drift_bodies",
@@ -162,12 +171,12 @@ __all__ = [
     "gather",
     "gauss_seidel",
     "gradient_step",
-    "keep_energy",
     "largest",
     "largest_entry",
     "lane_value",
     "largest_speed",
     "largest_vector",
+    "list_true",
     "lay_down",
     "match_contacts",
     "matrix_diagonal",
@@ -180,6 +189,8 @@ __all__ = [
     "nsgs",
     "over_bodies",
     "over_contacts",
+    "over_mechanisms",
+    "over_rows",
     "pack_bodies",
     "pack_contacts",
     "pack_ends",
@@ -195,7 +206,6 @@ __all__ = [
     "rolling_rows",
     "rolling_shift_bound",
     "rolling_velocity",
-    "row_jacobians",
     "row_speeds",
     "scale_frame",
     "scale_rolling",
@@ -208,6 +218,7 @@ __all__ = [
     "survey_contacts",
     "total",
     "sum_lanes",
+    "take_rows",
     "tangent_lanes",
     "turn_diagonal",
     "turn_inertia",
@@ -216,9 +227,10 @@ __all__ = [
     "unscale_rolling",
     "weigh",
     "weigh_rolling",
+    "worst_of",
     "zeros",
 ]
 
-_MAKERS = ("over_contacts", "over_bodies")
+_MAKERS = ("over_contacts", "over_bodies", "over_rows", "over_mechanisms")
 for _name in (name for group in PASSES.values() for name in group if name not in _MAKERS):
     globals()[_name] = direct(globals()[_name])  # compiled callers have the kernels themselves, from their modules

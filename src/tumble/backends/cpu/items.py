@@ -25,12 +25,35 @@ def over_bodies(item: Callable) -> Callable:
     return over_items(item, BODY_BLOCK, "bodies")
 
 
+@functools.cache
+def over_rows(item: Callable) -> Callable:
+    """The pass item(r, ...) on all rows r of joints: called with their number and the other arguments."""
+    return over_items(item, BODY_BLOCK, "rows")
+
+
+@functools.cache
+def over_mechanisms(item: Callable) -> Callable:
+    """The pass item(c, ...) on all mechanisms c: called with their number and the other arguments."""
+    return over_items(item, 1, "mechanisms")
+
+
 @loop
 def count_true(count, flags):
     """How many of the first flags are set."""
     total = 0
     for c in range(count):
         if flags[c]:
+            total += 1
+    return total
+
+
+@loop
+def list_true(count, flags, out):
+    """Places of the flags that are set among the first; returns how many there are."""
+    total = 0
+    for c in range(count):
+        if flags[c]:
+            out[total] = c
             total += 1
     return total
 

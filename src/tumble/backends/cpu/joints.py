@@ -12,17 +12,17 @@ from numba import types
 from numba.extending import overload
 
 from ...kernels.jit import blockwise, formula, loop
+from ...kernels.joint_answers import among_trees, contact_block, contact_mechanisms, row_answer, row_node
 from ...kernels.joint_rows import (
     SIDES,
-    coordinate_at,
     eliminate_mechanism,
     factor_mechanism,
     own_diagonal,
     push_row,
-    row_jacobian,
     row_speed,
     solve_mechanism,
 )
+from ...kernels.joint_trees import tree_mobility
 from ..base import ArticulatedArrays
 from .operators import add_compliance, gather, lay_down, product, read_rows
 
@@ -32,27 +32,28 @@ EXACT_DIAGONAL = 300
 """Up to so many joint rows in a mechanism the diagonal blocks of its contacts take the joints into account."""
 
 
-@loop
-def coordinates(frames, position, orientation, value, second, jacobian):
-    """Values (c,) and Jacobians (c, 12) of all coordinates; the sine and cosine of angles in value and second."""
-    for k in range(frames.kind.size):
-        value[k], second[k], j = coordinate_at(k, frames, position, orientation)
-        for c in range(12):
-            jacobian[k, c] = j[c]
-
-
-@loop
-def row_jacobians(row, coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted):
-    """Jacobians J (r, 24) of the rows named in `row` and M^-1 J: `coord` (.., 2) with weights (.., 2) for all rows."""
-    for r in range(row.size):
-        row_jacobian(r, row[r], coord, weight, body, coord_jacobian, inverse_mass, inverse_inertia, jacobian, weighted)
-
-
-@loop
-def row_speeds(body, jacobian, v, out):
+@blockwise(256, "body.shape[0]")
+def row_speeds(block, body, jacobian, v, out):
     """out = J v for body velocities (bodies, 6)."""
-    for r in range(body.shape[0]):
+    for r in range(256 * block, min(256 * block + 256, body.shape[0])):
         out[r] = row_speed(body, jacobian, r, v)
+
+
+@loop
+def take_rows(rows, built, state, out):
+    """Bounded rows that are kept, closed up (out: bodies, J, M^-1 J, compliance, bias, bound, number); how many."""
+    body, jacobian, weighted, compliance, bias, bound, number = out
+    count = 0
+    for r in range(rows.number.size):
+        if state.kept[r]:
+            for s in range(SIDES):
+                body[count, s] = rows.body[r, s]
+            for i in range(6 * SIDES):
+                jacobian[count, i], weighted[count, i] = built.jacobian[r, i], built.weighted[r, i]
+            compliance[count], bias[count] = built.compliance[r], built.bias[r]
+            bound[count], number[count] = state.bound[r], rows.number[r]
+            count += 1
+    return count
 
 
 @loop
@@ -63,47 +64,43 @@ def push_rows(body, weighted, x, v):
             push_row(body, weighted, r, x[r], v)
 
 
-@blockwise(1, "pattern.mechanism.size - 1")
+@blockwise(1, "factor.mechanism.size - 1")
 def factor_joints(c, pattern, system, factor, scratch):
     """Factor the system of every mechanism; factor.dropped counts the rows that depend on others."""
     factor.dropped[c] = factor_mechanism(c, pattern, system, factor, scratch)
 
 
-@loop
-def solve_joints(mechanism, l_start, l_row, l_value, inverse_pivot, x):
+@blockwise(1, "factor.mechanism.size - 1")
+def solve_joints(c, factor, x):
     """x = S^+ x for all mechanisms."""
-    for c in range(mechanism.size - 1):
-        solve_mechanism(mechanism[c], mechanism[c + 1], l_start, l_row, l_value, inverse_pivot, x)
+    solve_mechanism(c, factor, x)
 
 
 @loop
-def forward_joints(mechanism, l_start, l_row, l_value, x):
-    """x = L^-1 x: what is left at a dropped row is how far it contradicts the rows before it."""
-    for j in range(x.size):
-        for p in range(l_start[j], l_start[j + 1]):
-            x[l_row[p]] -= l_value[p] * x[j]
+def forward_joints(factor, x):
+    """x = L^-1 x where rows were eliminated: what is left at a dropped row is how far it contradicts those before."""
+    l_start, l_row, l_value = factor.l_start, factor.l_row, factor.l_value
+    for c in range(factor.mechanism.size - 1):
+        if not factor.by_bodies.used[c]:
+            for j in range(factor.mechanism[c], factor.mechanism[c + 1]):
+                for p in range(l_start[j], l_start[j + 1]):
+                    x[l_row[p]] -= l_value[p] * x[j]
 
 
-@blockwise(1, "mechanism.size - 1")
-def _eliminate_mechanisms(c, mechanism, rows, factor, y, v):
-    eliminate_mechanism(mechanism[c], mechanism[c + 1], rows, factor, y, v)
+@blockwise(1, "op.factor.mechanism.size - 1")
+def _eliminate_mechanisms(c, op, v):
+    eliminate_mechanism(c, op, v)
 
 
 @loop
 def eliminate(op, v):
     """v -= M^-1 G S^+ G^T v; op.reaction keeps S^+ G^T v."""
-    rows, factor = _rows_and_factor(op)
-    if op.mechanism.size > 4:
-        _eliminate_mechanisms(op.mechanism, rows, factor, op.reaction, v)
+    mechanisms = op.factor.mechanism.size - 1
+    if mechanisms > 4:
+        _eliminate_mechanisms(op, v)
     else:
-        for c in range(op.mechanism.size - 1):
-            eliminate_mechanism(op.mechanism[c], op.mechanism[c + 1], rows, factor, op.reaction, v)
-
-
-@formula
-def _rows_and_factor(op):
-    """What eliminating the equality rows reads of an operator."""
-    return (op.body, op.jacobian, op.weighted), (op.l_start, op.l_row, op.l_value, op.inverse_pivot)
+        for c in range(mechanisms):
+            eliminate_mechanism(c, op, v)
 
 
 @loop
@@ -124,14 +121,20 @@ def push_and_eliminate(op, x):
     eliminate(op, v)
 
 
+@blockwise(256, "op.bounded_body.shape[0]")
+def _bounded_speeds(block, op, v, out):
+    for r in range(256 * block, min(256 * block + 256, op.bounded_body.shape[0])):
+        c = op.contacts.count + r
+        out[0, c], out[1, c], out[2, c] = row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
+
+
 @loop
 def articulated_rows(op, v, out):
     """out = P^T v."""
     contacts = op.contacts
     read_rows(contacts.count, contacts.body_a, contacts.body_b, contacts.frame, contacts.arms, v, out)
-    for r in range(op.bounded_body.shape[0]):
-        c = contacts.count + r
-        out[0, c], out[1, c], out[2, c] = row_speed(op.bounded_body, op.bounded_jacobian, r, v), 0.0, 0.0
+    if op.bounded_body.shape[0] > 0:
+        _bounded_speeds(op, v, out)
 
 
 @loop
@@ -151,23 +154,46 @@ def add_all_compliance(op, x, out):
         out[0, c] += op.bounded_compliance[r] * x[0, c]
 
 
+@blockwise(1, "op.factor.mechanism.size - 1")
+def _mobilities(c, op, answers):
+    if op.factor.by_bodies.used[c]:
+        tree_mobility(c, op.factor, op.contacts.inverse_mass, op.contacts.inverse_inertia, answers)
+
+
+@blockwise(64, "op.contacts.count + op.bounded_body.shape[0]")
+def _tree_diagonal(block, op, mechanism_of, answers, diagonal):
+    count = op.contacts.count
+    for c in range(64 * block, min(64 * block + 64, count + op.bounded_body.shape[0])):
+        if c < count:
+            first, second = contact_mechanisms(op, c, mechanism_of)
+            if among_trees(op, first, second):
+                contact_block(c, op, answers, FIXED, diagonal)
+        else:
+            node = row_node(op, c - count, mechanism_of)
+            if node >= 0:
+                _set_bounded(op, c - count, row_answer(op, c - count, node, answers), diagonal)
+
+
 @loop
-def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body, diagonal):
-    """Diagonal blocks with the joints: of bounded rows, and of contacts on small mechanisms, where `diagonal` has the
-    blocks of M^-1 so far. A body without joints has no mechanism (-1)."""
+def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body, answers, diagonal):
+    """Diagonal blocks with the joints: of bounded rows, and of contacts on trees and on small mechanisms, where
+    `diagonal` has the blocks of M^-1 so far. A body without joints has no mechanism (-1). answers: scratch. Returns
+    how many bounded rows the joints leave no freedom."""
+    _mobilities(op, answers)
+    _tree_diagonal(op, mechanism_of, answers, diagonal)
     contacts = op.contacts
     count, v = contacts.count, contacts.body_velocity
     for c in range(count + op.bounded_body.shape[0]):
         first, second = -1, -1
         if c < count:
-            first, second = mechanism_of[contacts.body_a[c]], mechanism_of[contacts.body_b[c]]
-            if not (_is_small(op.mechanism, first) or _is_small(op.mechanism, second)):
+            first, second = contact_mechanisms(op, c, mechanism_of)
+            if (first < 0 and second < 0) or among_trees(op, first, second):
                 continue
-            if (first >= 0 and not _is_small(op.mechanism, first)) or (
-                second >= 0 and not _is_small(op.mechanism, second)
-            ):
+            if not (_is_small(op, first) and _is_small(op, second)):
                 continue
         else:
+            if row_node(op, c - count, mechanism_of) >= 0:
+                continue
             for s in range(SIDES):
                 b = op.bounded_body[c - count, s]
                 if b >= 0 and mechanism_of[b] >= 0:
@@ -192,17 +218,27 @@ def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body,
                 else:
                     diagonal[2, c] = w if w > FIXED * diagonal[2, c] else 0.0
             else:
-                own = row_speed(op.bounded_body, op.bounded_jacobian, c - count, v)
-                if own <= FIXED * own_diagonal(op.bounded_jacobian, op.bounded_weighted, c - count):
-                    own = 0.0
-                own += op.bounded_compliance[c - count]
-                for i in range(6):
-                    diagonal[i, c] = own if i < 3 else 0.0
+                _set_bounded(op, c - count, row_speed(op.bounded_body, op.bounded_jacobian, c - count, v), diagonal)
+    stuck = 0
+    for c in range(count, count + op.bounded_body.shape[0]):
+        if diagonal[0, c] <= 0.0:
+            stuck += 1
+    return stuck
 
 
 @formula
-def _is_small(mechanism, c):
-    return c >= 0 and mechanism[c + 1] - mechanism[c] <= EXACT_DIAGONAL
+def _set_bounded(op, r, own, diagonal):
+    """The block of bounded row r, whose bodies answer with `own`."""
+    if own <= FIXED * own_diagonal(op.bounded_jacobian, op.bounded_weighted, r):
+        own = 0.0
+    own += op.bounded_compliance[r]
+    for i in range(6):
+        diagonal[i, op.contacts.count + r] = own if i < 3 else 0.0
+
+
+@formula
+def _is_small(op, c):
+    return c < 0 or op.factor.by_bodies.used[c] or op.factor.mechanism[c + 1] - op.factor.mechanism[c] <= EXACT_DIAGONAL
 
 
 @formula
@@ -216,8 +252,7 @@ def _clear(v, c, mechanism_body_start, mechanism_body):
 @formula
 def _eliminate_one(op, c, v):
     if c >= 0:
-        rows, factor = _rows_and_factor(op)
-        eliminate_mechanism(op.mechanism[c], op.mechanism[c + 1], rows, factor, op.reaction, v)
+        eliminate_mechanism(c, op, v)
 
 
 @formula

@@ -108,7 +108,7 @@ def product(op, x, out):
     """out = N x for any operator (plain Python form; compiled code takes the overload below)."""
     if isinstance(op, ContactArrays):
         contact_product(op, x, out)
-    elif hasattr(op, "mechanism"):
+    elif hasattr(op, "factor"):
         from .joints import articulated_product
 
         articulated_product(op, x, out)
