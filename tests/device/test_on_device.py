@@ -163,7 +163,7 @@ def test_what_it_does_not_do_is_refused_by_name(device):
 
     def joined(scene):
         a, b = (scene.add_body(tb.Sphere(0.1), density=1e3, position=(x, 0, 1.0)) for x in (0.0, 0.5))
-        scene.add_joint("ball", a, b, anchor=(0.25, 0.0, 1.0))
+        scene.add_joint("spherical", a, b, anchor=(0.25, 0.0, 1.0))
 
     assert "pairs of shapes" in refused(lambda s: ball(s, tb.Box((0.1, 0.1, 0.1))))
     assert "rolling" in refused(rolling)

@@ -22,7 +22,8 @@ LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not ever
 def simulated(*arguments):
     """Run pytest with the simulator and without Numba's compiler; returns how many tests passed and its words."""
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1", "NUMBA_NUM_THREADS": "2"}
-    words = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider", "-W", "ignore", *map(str, arguments)]
+    options = ["-n", "0", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
+    words = [sys.executable, "-m", "pytest", *options, *map(str, arguments)]
     done = subprocess.run(words, env=environment, cwd=FOLDER.parents[1], capture_output=True, text=True, timeout=900)
     found = re.search(r"(\d+) passed", done.stdout)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -52,7 +52,8 @@ class BoundedRows:
         body, jacobian, weighted, compliance, bias, bound, active = (x[:count] for x in self._taken)
         self.arrays = (body, jacobian, weighted, compliance)
         """Bodies, Jacobian, Jacobian times inverse mass, compliance of the active rows"""
-        self.bias, self.bound, self.active = bias, bound, active
+        self.bias, self.bound = bias, bound
+        self.active: np.ndarray = active
         """Of the rows that count in this step; their numbers"""
 
     def set(

@@ -12,12 +12,13 @@ from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait, Variant
 from ..errors import OptionsError, message
 from ..kernels.jit import most_threads
 from ..options import StepOptions
-from ..scene.model import Model
+from ..problem.joints import Joints
+from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
 from ..solve.auto import SolverAuto
 from ..solve.base import Solver
 
-__all__ = ["check_arguments", "check_backend", "checked_threads"]
+__all__ = ["check_arguments", "check_backend", "check_flow_state", "check_joint_state", "checked_threads"]
 
 FLAT = ShapeKind.having(ShapeTrait.FLAT)
 """Shapes with faces, which can lie on each other."""
@@ -141,3 +142,25 @@ def checked_threads(threads: int | None) -> int:
             )
         )
     return count
+
+
+def check_joint_state(where: str, model: Model, joints: Joints | None, state: State) -> None:
+    """A state must have the joints of the model."""
+    j = model.joints
+    sizes = (0, 0, 0, 0)
+    if joints is not None:
+        sizes = (j.coord_count, j.row_count, len(j.motors), joints.mechanism_count)
+    found = (len(state.coordinate), len(state.row_impulse), len(state.target), len(state.energy_owed))
+    if found != sizes:
+        rule = "must have {} joint coordinates, {} rows, {} motors and {} mechanisms".format(*sizes)
+        raise OptionsError(message(where, rule, found, "Use a state of the same scene."))
+
+
+def check_flow_state(where: str, model: Model, state: State) -> None:
+    """A state must have the emitters, sinks and measuring planes of the model."""
+    wanted = (len(model.initial.presence), len(model.initial.flow))
+    if (len(state.presence), len(state.flow)) != wanted:
+        rule = f"must have the presence of {wanted[0]} bodies and {wanted[1]} totals of emitters and planes"
+        raise OptionsError(
+            message(where, rule, (len(state.presence), len(state.flow)), "Use a state of the same scene.")
+        )

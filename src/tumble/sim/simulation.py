@@ -30,7 +30,7 @@ from ..showing import ShownSimulation
 from ..solve.auto import SolverAuto
 from ..solve.base import Solver
 from .ahead import prepare
-from .arguments import check_arguments, check_backend, checked_threads
+from .arguments import check_arguments, check_backend, check_flow_state, check_joint_state, checked_threads
 from .assembly import Assembly, assemble
 from .compiling import take_out
 from .dump import dump_problem
@@ -247,8 +247,8 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         if state is not None:
             for field, width in (("position", 3), ("orientation", 4), ("velocity", 3), ("spin", 3)):
                 checks.array(f"set_state.state.{field}", getattr(state, field), (n, width), error=OptionsError)
-            self._check_joint_state("set_state.state", state)
-            self._check_flow_state("set_state.state", state)
+            check_joint_state("set_state.state", self.model, self._work.joints, state)
+            check_flow_state("set_state.state", self.model, state)
             self.state = state.copy()
         now = self.state if self.backend.HOSTED else self.state.copy()
         p, q = self.model.user_pose(now)
@@ -372,8 +372,8 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         if count != self.model.body_count:
             rule = f"must be a checkpoint of {self.model.body_count} bodies"
             raise OptionsError(message(str(path), rule, f"{count} bodies", "Use the scene that wrote it."))
-        self._check_joint_state(str(path), found.state)
-        self._check_flow_state(str(path), found.state)
+        check_joint_state(str(path), self.model, self._work.joints, found.state)
+        check_flow_state(str(path), self.model, found.state)
 
     def extended(self, model: Model) -> Simulation:
         """A simulation with more bodies in this one's state: add them to the same builder, build it again and go on.
@@ -467,37 +467,6 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         functions.pop(k, None)
         self.state.target = self.state.target.copy()
         self.state.target[k] = checks.number(f"set_target('{motor}')", target)
-
-    def _check_joint_state(self, where: str, state: State) -> None:
-        """A state must have the joints of the model."""
-        j = self.model.joints
-        joints = self._work.joints
-        sizes = (0, 0, 0, 0)
-        if joints is not None:
-            sizes = (j.coord_count, j.row_count, len(j.motors), joints.mechanism_count)
-        found = (len(state.coordinate), len(state.row_impulse), len(state.target), len(state.energy_owed))
-        if found != sizes:
-            raise OptionsError(
-                message(
-                    where,
-                    "must have {} joint coordinates, {} rows, {} motors and {} mechanisms".format(*sizes),
-                    found,
-                    "Use a state of the same scene.",
-                )
-            )
-
-    def _check_flow_state(self, where: str, state: State) -> None:
-        """A state must have the emitters, sinks and measuring planes of the model."""
-        wanted = (len(self.model.initial.presence), len(self.model.initial.flow))
-        if (len(state.presence), len(state.flow)) != wanted:
-            raise OptionsError(
-                message(
-                    where,
-                    f"must have the presence of {wanted[0]} bodies and {wanted[1]} totals of emitters and planes",
-                    (len(state.presence), len(state.flow)),
-                    "Use a state of the same scene.",
-                )
-            )
 
     def _needs_joints(self, where: str) -> Joints:
         if self._work.joints is None:
