@@ -1,6 +1,6 @@
 """What the backend "cuda" gives on this machine: agreement with the processor, then times. Prints JSON lines.
 
-python benchmarks/gpu.py [SECTION ...]     agree, iteration, kernels, step, pour; all of them if none is named
+python benchmarks/gpu.py [SECTION ...]     agree, iteration, kernels, step, pour, large, against; all of them if none is named
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def say(**words: object) -> None:
     print(json.dumps(words), flush=True)
 
 
-def box_of_spheres(count: int, *, layers: int = 0, radius: float = 0.05, fill: float = 0.105) -> tb.Model:
+def box_of_spheres(
+    count: int, *, layers: int = 0, radius: float = 0.05, fill: float = 0.105, jitter: float = 0.0015
+) -> tb.Model:
     """A loose lattice of spheres in an open box; layers: 0 for one that is higher than wide."""
     side = max(2, round((count / (layers or (1.5 * count) ** (1.0 / 3.0) * 1.5 ** (1.0 / 3.0))) ** 0.5))
     layers = -(-count // side**2)
@@ -31,7 +33,7 @@ def box_of_spheres(count: int, *, layers: int = 0, radius: float = 0.05, fill: f
     scene = tb.SceneBuilder()
     stuff = scene.add_material(tb.Material(friction=0.3))
     scene.add_static(tb.open_box(inner=(width, width, 2.0 * layers * fill)), material=stuff)
-    points = tb.grid_points((side, side, layers), fill, origin=(0, 0, radius + 0.01), jitter=0.03 * radius)
+    points = tb.grid_points((side, side, layers), fill, origin=(0, 0, radius + 0.01), jitter=jitter)
     scene.add_spheres(radius, density=2500.0, material=stuff, position=points[:count])
     return scene.build()
 
@@ -211,7 +213,7 @@ def last_run(problem: object, dtype: type) -> object:
 def pour(count: int = 1_000_000, tolerance: float = 1e-4, seconds: float = 330.0) -> None:
     """Spheres fall into a box, with few iterations a step, until they rest; then 100 steps to a natural map."""
     start = time.perf_counter()
-    model = box_of_spheres(count, layers=40)
+    model = box_of_spheres(count, layers=40, fill=0.12, jitter=0.0095)
     precision = os.environ.get("PRECISION", "single")
     solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", precision=precision, max_iterations=60)
     sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
@@ -262,8 +264,53 @@ def pour(count: int = 1_000_000, tolerance: float = 1e-4, seconds: float = 330.0
     say(section="pour", gb_used=(total - free) / 1e9, kb_a_sphere=(total - free) / count / 1e3)
 
 
+def large(count: int = 10_000_000) -> None:
+    """So many spheres fit and step; memory of the device."""
+    device = backends.choose("cuda")
+    solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", precision="single", max_iterations=20)
+    start = time.perf_counter()
+    model = box_of_spheres(count, layers=40)
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
+    built = time.perf_counter() - start
+    for _ in range(25):
+        sim.step()
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        report = sim.step()
+        times.append(time.perf_counter() - begin)
+    free, total = device.free_memory()
+    say(
+        section="large", bodies=count, contacts=report.contacts, build_s=built, step_s=min(times),
+        gb_in_use=(total - free) / 1e9, kb_a_sphere=(total - free) / 1e3 / count,
+    )  # fmt: skip
+
+
+def against(count: int = 1_000_000, iterations: int = 30) -> None:
+    """The same steps on the processors of this machine."""
+    model, sims = box_of_spheres(count, layers=40, fill=0.12, jitter=0.0095), {}
+    solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", precision="double", max_iterations=iterations)
+    gpu = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
+    for _ in range(150):
+        gpu.step()
+    state = gpu.get_state()
+    for name, backend, threads, steps in (("cuda", "cuda", None, 10), ("cpu 16", "cpu", 16, 3), ("cpu 2", "cpu", 2, 2)):
+        sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend=backend, threads=threads)
+        sim.set_state(state)
+        sim.step()
+        times = []
+        for _ in range(steps):
+            begin = time.perf_counter()
+            report = sim.step()
+            times.append(time.perf_counter() - begin)
+        sims[name] = min(times)
+        say(section="against", on=name, contacts=report.contacts, ms=1e3 * min(times), iterations=report.iterations)
+    say(section="against", cores_16=sims["cpu 16"] / sims["cuda"], cores_2=sims["cpu 2"] / sims["cuda"])
+
+
 if __name__ == "__main__":
-    sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step, "pour": pour}
+    sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step}
+    sections |= {"pour": pour, "large": large, "against": against}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)
