@@ -1,6 +1,8 @@
 """What the backend "cuda" gives on this machine: agreement with the processor, then times. Prints JSON lines.
 
-python benchmarks/gpu.py [SECTION ...]     agree, iteration, kernels, step, pour, large, against; all of them if none is named
+    python benchmarks/gpu.py [SECTION ...]
+
+Sections: agree, iteration, kernels, step, pour, large, against; all of them if none is named.
 """
 
 from __future__ import annotations
