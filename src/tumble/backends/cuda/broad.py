@@ -12,7 +12,7 @@ from ...kernels.kinds import DYNAMIC
 from ..cpu import broad as host
 from ..cpu.broad import FEW, LEVELS, NO_LEVEL
 from . import provider
-from .launch import item_pass, pass_over
+from .launch import Kernel, item_pass, pass_over
 
 PAIR_BLOCK = 1
 """Shapes in a block of the pair search."""
@@ -66,17 +66,19 @@ def speed(i, free, out):
     out[i] = math.sqrt(free[i, 0] * free[i, 0] + free[i, 1] * free[i, 1] + free[i, 2] * free[i, 2])
 
 
-def hand_on(block, pairs, body, body_kind, scratch, reach_speed):
-    """What the pairs of a block hand on."""
-    for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
-        a, b = body[pairs.pair[k, 0]], body[pairs.pair[k, 1]]
-        if body_kind[a] == DYNAMIC:
-            cuda.atomic.max(reach_speed, a, scratch[b])
-        if body_kind[b] == DYNAMIC:
-            cuda.atomic.max(reach_speed, b, scratch[a])
+def hand_on(pairs, body, body_kind, scratch, reach_speed):
+    """What the pairs of each block hand on."""
+    block = cuda.grid(1)
+    if block < pairs.count.size:
+        for k in range(block * pairs.capacity, block * pairs.capacity + pairs.count[block]):
+            a, b = body[pairs.pair[k, 0]], body[pairs.pair[k, 1]]
+            if body_kind[a] == DYNAMIC:
+                cuda.atomic.max(reach_speed, a, scratch[b])
+            if body_kind[b] == DYNAMIC:
+                cuda.atomic.max(reach_speed, b, scratch[a])
 
 
-_speed, _hand_on = pass_over(speed), pass_over(hand_on)
+_speed, _hand_on = pass_over(speed), Kernel(hand_on)
 
 
 def spread_speed(pairs: Any, body: Any, body_kind: Any, free: Any, reach_speed: Any, scratch: Any) -> None:
@@ -84,7 +86,7 @@ def spread_speed(pairs: Any, body: Any, body_kind: Any, free: Any, reach_speed: 
     reach_speed[:] = 0.0
     _speed(body_kind.size, free, scratch)
     for _ in range(2):
-        _hand_on(pairs.count.size, pairs, body, body_kind, scratch, reach_speed)
+        _hand_on.launch(-(-pairs.count.size // _hand_on.threads), pairs, body, body_kind, scratch, reach_speed)
         xp.maximum(scratch, reach_speed, out=scratch)
 
 

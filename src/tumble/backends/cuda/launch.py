@@ -36,7 +36,9 @@ class Kernel:
     def __init__(self, function: Callable, threads: int = THREADS, resident: int = 0) -> None:
         """resident: blocks that are to fit on a multiprocessor together, by which registers are shared out; 0: any."""
         self.function, self.threads, self.resident = function, threads, resident
-        self._made: dict[tuple, Any] = {}
+        self._made: dict[tuple, _Compiled] = {}
+        self._last: list[tuple] = []
+        self._current: Any = None
         if SIMULATED:
             self._simulated = _simulated(function)
 
@@ -54,25 +56,42 @@ class Kernel:
             self._find(arguments)
 
     def _find(self, arguments: tuple) -> tuple[_Compiled, list[Any]]:
-        key: list[Any] = []
+        """The kernel for the types of these arguments, and their numbers. A group that was an argument of the last call
+        is not looked at again: its arrays keep their places for as long as they live."""
+        last, parts, alike = self._last, [], len(self._last) == len(arguments)
         values: list[Any] = []
-        for argument in arguments:
-            _flatten(argument, key, values)
-        what = tuple(key)
-        made = self._made.get(what)
-        if made is None:
-            made = self._made[what] = _Compiled(self, arguments, values)
-        return made, values
+        for place, argument in enumerate(arguments):
+            part = last[place] if place < len(last) else None
+            if part is None or part[0] is None or part[0] is not argument:
+                kind: list[Any] = []
+                numbers: list[Any] = []
+                _flatten(argument, kind, numbers)
+                group = argument if isinstance(argument, tuple) else None
+                found = group, tuple(kind), numbers
+                alike = alike and part is not None and part[1] == found[1]
+                part = found
+            parts.append(part)
+            values += part[2]
+        if not alike:
+            what = tuple(part[1] for part in parts)
+            made = self._made.get(what)
+            if made is None:
+                made = self._made[what] = _Compiled(self, arguments, values)
+            self._current = made
+        self._last = parts
+        return self._current, values
 
 
 def _simulated(function: Callable) -> Any:
-    """The kernel in Numba's simulator; its arguments are one tuple, which the simulator leaves as it is."""
-    inner = device_function(function)
+    """The kernel in Numba's simulator; its arguments are one tuple, which the simulator leaves as it is.
+
+    While a kernel runs, the simulator puts its own module in the place of `cuda` among the names that it sees."""
 
     def run(arguments: tuple) -> None:
-        inner(*arguments)
+        function(*arguments)
 
-    return cuda.jit(run)
+    seen = FunctionType(run.__code__, function.__globals__, function.__name__, None, run.__closure__)
+    return cuda.jit(seen)
 
 
 def _flatten(argument: Any, key: list[Any], values: list[Any]) -> None:
@@ -127,8 +146,8 @@ def {source.__name__}(items_, {arguments}):
 
 
 def device_function(function: Callable) -> Callable:
-    """A function that kernels call."""
-    return cuda.jit(device=True)(function)
+    """A function that kernels call, and that names nothing of `cuda` (see `_simulated`)."""
+    return function if SIMULATED else cuda.jit(device=True)(function)
 
 
 def _nobody() -> int:
