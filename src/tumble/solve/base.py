@@ -212,7 +212,8 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
     """A finite guess in the problem's layout (3, cap), or contact by contact (3, count)."""
     if guess is problem.guess:
         return guess  # the stepper's own warm start
-    rows = np.asarray(guess)
+    own = problem.backend
+    rows = guess if not own.HOSTED and type(guess) is type(problem.bias) else np.asarray(guess)
     needed = problem.bias.shape[0]
     if rows.ndim != 2 or rows.shape[0] != needed or rows.shape[1] not in (problem.count, problem.bias.shape[1]):
         raise ProblemError(
@@ -224,9 +225,12 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
             )
         )
     out = problem.guess
-    out[:, : problem.count] = checks.array(
-        where + ".guess", rows[:, : problem.count], (needed, problem.count), largest=np.inf, error=ProblemError
-    )
+    given = rows[:, : problem.count]
+    if isinstance(given, np.ndarray):  # what lies on a device comes from a solver there
+        given = own.send(
+            checks.array(where + ".guess", given, (needed, problem.count), largest=np.inf, error=ProblemError)
+        )
+    out[:, : problem.count] = given
     return out
 
 
