@@ -1,6 +1,6 @@
 """Machine code of kernels for the device at hand, kept in the cache folder beside that of the processor's kernels.
 
-The cache holds machine code (cubin), which any machine with the same kind of device can load: a copied folder works.
+The cache holds machine code (cubin) for a kind of device, in folders named after the sources that it was made from.
 """
 
 from __future__ import annotations
