@@ -61,7 +61,7 @@ def test_measures_are_those_of_the_document(backend, count, coulomb, rows):
     u = nx[:, :count] / s + r
     values, speed = np.full(MEASURES, np.nan), 0.7
     partial = np.full((blocks(count + SPARE) + 2, MEASURES), np.nan)
-    gauge = GaugeArrays(count, rows, bias, mu, scale, weight, coulomb, speed)
+    gauge = GaugeArrays(count, bias, mu, scale, weight, coulomb, speed)
     backend.measure(gauge, x, nx, partial, values)
 
     mu = mu[..., :count]
@@ -126,7 +126,7 @@ def test_numbers_that_overflow_make_every_measure_infinite(backend):
     x[1, 1400] = 1e200
     values, partial = np.zeros(MEASURES), np.zeros((blocks(count + SPARE) + 2, MEASURES))
     ones = np.ones(count + SPARE)
-    gauge = GaugeArrays(count, 3, bias, 0.5 * ones, np.ones((2, count + SPARE)), ones, True, 0.0)
+    gauge = GaugeArrays(count, bias, 0.5 * ones, np.ones((2, count + SPARE)), ones, True, 0.0)
     backend.measure(gauge, x, nx, partial, values)
     assert np.all(np.isinf(values[: Measure.LOCAL_SPEED + 1]))
 

@@ -13,8 +13,7 @@ from tumble.kernels import contact_rows, laws, motion, passing, reach
 from tumble.kernels.jit import interpreted
 from tumble.scene import rotation
 from tumble.scene.flow_model import MeasuringPlane, Sink
-from tumble.sim.laws.ageing import AgeingArrays
-from tumble.sim.laws.base import ReadArrays
+from tumble.sim.laws.base import Ended, ReachArrays, SideArrays
 from tumble.sim.laws.cohesion import CohesionArrays
 from tumble.sim.laws.restitution import BounceArrays, MovedArrays
 from tumble.sim.laws.springs import SpringArrays
@@ -48,7 +47,7 @@ class Case:
         normal = spare(3, count, rng)
         normal[:, :count] /= np.linalg.norm(normal[:, :count], axis=0)
         size, gap = np.abs(spare(0, count, rng)), 1e-3 * spare(0, count, rng)
-        self.touch = ReadArrays(a, b, pair, size, gap, normal)
+        self.touch, self.sides = ReachArrays(pair, size, gap), SideArrays(a, b, normal)
         self.pair, self.gap, self.size = pair[:count], gap[:count], size[:count]
         self.before, self.free = spare(3, count, rng), spare(3, count, rng)
         self.bias = spare(3, count, rng)
@@ -87,14 +86,14 @@ def taken_turns(rng, n):
 
 
 def ageing(rng):
-    return AgeingArrays(some(rng), rng.uniform(0.1, 2.0, PAIRS), 10.0 ** rng.uniform(-6.0, 1.0, PAIRS))
+    return some(rng), rng.uniform(0.1, 2.0, PAIRS), 10.0 ** rng.uniform(-6.0, 1.0, PAIRS)
 
 
 @twin("aged_friction")
 def aged_friction(rng, n):
     case, law, age, friction = Case(rng, n), ageing(rng), np.abs(spare(1, n, rng)), spare(0, n, rng)
     b, time, _ = (x[case.pair] for x in law)
-    return (case.touch.pair, law, age, friction), {3: friction[:n] + b * np.log(1.0 + age[0, :n] / time)}
+    return (case.touch.pair, *law[:2], age, friction), {4: friction[:n] + b * np.log(1.0 + age[0, :n] / time)}
 
 
 @twin("grown_age")
@@ -102,9 +101,9 @@ def grown_age(rng, n):
     case, law, age = Case(rng, n), ageing(rng), np.abs(spare(1, n, rng))
     impulse, after = spare(3, n, rng), spare(3, n, rng)
     after[:, : n // 5] *= 1e-6
-    rate = np.linalg.norm(after[1:, :n], axis=0) / law.ageing_length[case.pair]
+    rate = np.linalg.norm(after[1:, :n], axis=0) / law[2][case.pair]
     wanted = age[0, :n] * np.exp(-rate * H) - np.expm1(-rate * H) / rate
-    return (case.touch.pair, law, impulse, after, H, age), {5: np.where(impulse[:1, :n] > 0.0, wanted, 0.0)}
+    return (case.touch.pair, law[2], impulse, after, H, age), {5: np.where(impulse[:1, :n] > 0.0, wanted, 0.0)}
 
 
 def springs(rng):
@@ -154,8 +153,8 @@ def spring_end(rng, n):
     pressed = impulse[0, :n] + (shift[:n] if n % 2 else 0.0) > 0.0
     old = stretch[1:, :n]
     new = np.where(pressed & (ct > 0.0), ct * (dt * old - impulse[1:3, :n]) / (H + ct * dt), 0.0)
-    spin = velocity[case.touch.body_a[:n], 3:] + velocity[case.touch.body_b[:n], 3:]
-    angle = 0.5 * H * np.einsum("kn,nk->n", case.touch.normal[:, :n], spin)
+    spin = velocity[case.sides.body_a[:n], 3:] + velocity[case.sides.body_b[:n], 3:]
+    angle = 0.5 * H * np.einsum("kn,nk->n", case.sides.normal[:, :n], spin)
     turned = np.stack(
         [
             stretch[0, :n],
@@ -165,8 +164,9 @@ def spring_end(rng, n):
     )
     force = impulse[0, :n] / H + np.where(pressed, d * after[0, :n], 0.0)
     stored = np.divide((new**2).sum(axis=0), 2.0 * ct, out=np.zeros(n), where=ct > 0.0)
-    wanted = {7: turned, 8: 0.5 * c * force**2 + stored}
-    return (case.touch, s, impulse, shift, after, velocity, H, stretch, energy), wanted
+    ended = Ended(impulse, shift, after, velocity, H)
+    wanted = {5: turned, 6: 0.5 * c * force**2 + stored}
+    return (case.touch.pair, case.touch.gap, case.sides, s, ended, stretch, energy), wanted
 
 
 def impulse_of(work, speed, inverse_mass):
@@ -240,7 +240,10 @@ def hit_bias(rng, n):
     hit = (e > 0.0) & (case.gap + H * case.free[0, :n] <= 0.0) & (-approach > threshold)
     wanted = case.bias[:, :n].copy()
     wanted[0] = np.where(hit, e * approach + case.free[0, :n], wanted[0])
-    return (case.touch, law, case.before, case.free, H, case.flags(rng), case.bias), {5: hit, 6: wanted}
+    return (case.touch.pair, case.touch.gap, law, case.before, case.free, H, case.flags(rng), case.bias), {
+        6: hit,
+        7: wanted,
+    }
 
 
 @twin("alone")
@@ -263,7 +266,9 @@ def braked(rng, n):
     speed, room, least = moved.speed[:n], 0.3, 0.5
     wanted = (e > 0.0) & ~hit[:n] & (moved.impulse[0, :n] > 0.0) & (np.abs(speed + moved.after[0, :n]) > threshold)
     wanted &= (case.gap > 0.0) | (speed > np.maximum(threshold, least * room))
-    return (case.touch, law, moved, hit, room, least, case.flags(rng)), {6: wanted & ~moved.opened[:n]}
+    return (case.touch.pair, case.touch.gap, law, moved, hit, room, least, case.flags(rng)), {
+        7: wanted & ~moved.opened[:n]
+    }
 
 
 @twin("opened_bias")
@@ -281,7 +286,7 @@ def braked_bias(rng, n):
     case, speed = Case(rng, n), spare(0, n, rng)
     hit, wanted = case.flags(rng), case.bias[:, :n].copy()
     wanted[0] = np.where(hit[:n], np.maximum(case.gap, 0.0) / H + speed[:n], wanted[0])
-    return (case.touch, hit, speed, H, case.bias), {4: wanted}
+    return (case.touch.gap, hit, speed, H, case.bias), {4: wanted}
 
 
 @twin("next_hit")
@@ -291,7 +296,7 @@ def next_hit(rng, n):
     hit = (e > 0.0) & (case.gap + H * speed[:n] <= 0.0) & (-speed[:n] > threshold)
     wanted = case.bias[:, :n].copy()
     wanted[0] = np.where(hit, (1.0 + e) * speed[:n], wanted[0])
-    return (case.touch, law, speed, H, case.flags(rng), case.bias), {4: hit, 5: wanted}
+    return (case.touch.pair, case.touch.gap, law, speed, H, case.flags(rng), case.bias), {5: hit, 6: wanted}
 
 
 @twin("recalled_numbers")
@@ -305,7 +310,7 @@ def recalled_numbers(rng, n):
 @twin("placed")
 def placed(rng, n):
     case, place = Case(rng, n), rng.permutation(BODIES).astype(np.int32)
-    a, b = case.touch.body_a, case.touch.body_b
+    a, b = case.sides.body_a, case.sides.body_b
     return (place, a, b), {1: place[a[:n]], 2: place[b[:n]]}
 
 
@@ -322,7 +327,7 @@ def immovable_bias(rng, n):
 def surface_bias(rng, n):
     """Bias less the normal speed of surfaces that run, b against a."""
     case, point, center, surface = Case(rng, n), spare(3, n, rng), *(rng.normal(size=(BODIES, k)) for k in (3, 6))
-    t, wanted = case.touch, case.bias[:, :n].copy()
+    t, wanted = case.sides, case.bias[:, :n].copy()
     for side, sign in ((t.body_a[:n], 1.0), (t.body_b[:n], -1.0)):
         speed = surface[side, :3] + np.cross(surface[side, 3:], point[:, :n].T - center[side])
         wanted[0] += sign * np.einsum("ki,ik->k", speed, t.normal[:, :n])
@@ -512,7 +517,7 @@ def test_room_for_bodies_that_wait(backend, n):
 @pytest.mark.parametrize("count", COUNTS)
 def test_the_later_of_two_bodies_that_touch_gives_way(backend, count):
     case = Case(np.random.default_rng(count), count)
-    a, b, gap = case.touch.body_a, case.touch.body_b, case.touch.gap
+    a, b, gap = case.sides.body_a, case.sides.body_b, case.touch.gap
     order, fits = np.full(BODIES, -1), np.ones(9, bool)
     order[3:12] = np.arange(9)
     backend.made("over_contacts", passing.crowded)(count, gap, 1e-4, a, b, order, fits)

@@ -91,14 +91,15 @@ class Case:
         self.x[:, :count] = sets.project(self.x[:, :count], self.mu[:count])
         problem = ConeProblem(BlockGroup(BlockKind.CONE, 3, count, self.mu), bias, ContactOperator(op, backend), h=0.01)
         self.cone = ConeArrays(count, bias, self.mu)
-        self.gauge = GaugeArrays(count, 3, bias, self.friction, scale, weight, coulomb, 0.3)
-        self.lanes, self.bodies = lanes_of(problem, dtype)
-        for array in (*self.lanes[2:], *self.bodies[3:]):
+        self.gauge = GaugeArrays(count, bias, self.friction, scale, weight, coulomb, 0.3)
+        self.lanes, self.sums, self.bodies = lanes_of(problem, dtype)
+        for array in (*self.lanes[2:], *self.sums, *self.bodies[3:]):
             array[...] = 77  # left there by another problem
         self.eps = 100.0 * np.finfo(dtype).eps / data.EPS  # in units of assert_close
-        backend.pack_contacts(op.frame, op.compliance, self.cone, self.gauge, self.lanes, self.x)
-        backend.pack_ends(count, self.lanes.part, op.slot_a, op.slot_b, op.arms, self.bodies)
-        backend.pack_bodies(op.inverse_mass, op.inverse_inertia, self.bodies)
+        bodies, lanes = self.bodies, self.lanes
+        backend.pack_contacts(op.frame, op.compliance, self.cone, self.friction, scale, weight, lanes, self.x)
+        backend.pack_ends(count, lanes.part, op.slot_a, op.slot_b, op.arms, bodies.start, bodies.place, bodies.arm)
+        backend.pack_bodies(bodies.part, op.inverse_mass, op.inverse_inertia, bodies.inverse)
         backend.body_lanes(self.bodies)
 
     def product(self, x):
@@ -108,7 +109,7 @@ class Case:
     def impulses(self):
         """What the lanes hold."""
         out = np.full((3, self.count + SPARE), np.nan)
-        self.backend.unpack_lanes(self.lanes, out)
+        self.backend.unpack_lanes(self.count, self.lanes.part, self.lanes.block, out)
         return out
 
 
@@ -129,8 +130,8 @@ def test_iterations_in_lanes_are_those_of_the_product(backend, count, dtype):
         z, change, shift, sums = step(x, d, u, bias, old, shift, mu)
         size = 1.0 + np.abs(u).max(initial=0.0) + np.abs(old).max(initial=0.0)
         x, d, old = z, change, u
-        backend.contact_lanes(case.lanes, scalars())
-        got = backend.sum_lanes(case.lanes)
+        backend.contact_lanes(case.lanes, scalars(), case.sums.step)
+        got = backend.sum_lanes(n, case.lanes.part, case.sums.step)
         backend.body_lanes(case.bodies)
         assert_close(case.impulses()[:, :n], x, size, case.eps)
         assert_close(got, sums, (1.0 + n) * size**2, case.eps)
@@ -143,20 +144,21 @@ def test_iterations_in_lanes_are_those_of_the_product(backend, count, dtype):
 def test_stopping_values_in_lanes(backend, count, dtype, coulomb):
     case = Case(backend, count, dtype, coulomb=coulomb)
     n, gauge = count, case.gauge
+    given = case.lanes, coulomb, gauge.speed, case.sums.error
     s, w = gauge.scale[[0, 1, 1], :n], gauge.weight[:n]
     g, r, mu = s * case.x[:, :n], gauge.bias[:, :n] / s, gauge.friction[:n]
     u = case.product(case.x) / s + r
     tolerance = 3e-4 if dtype == np.float32 else 1e-9
-    value = backend.lane_value(NATURAL, case.lanes, gauge)
+    value = backend.lane_value(NATURAL, *given)
     assert abs(value - sets.natural_map(g, u, r, mu, w, coulomb)) <= tolerance
     rho, _ = sets.natural(g, u, mu, w, coulomb)
     motion = np.maximum(gauge.speed, np.maximum(np.linalg.norm(u, axis=0), np.linalg.norm(r, axis=0)))
     local = np.max(w * np.linalg.norm(rho, axis=0) / motion)
-    assert abs(backend.lane_value(LOCAL, case.lanes, gauge) - local) <= tolerance * (1.0 + local)
+    assert abs(backend.lane_value(LOCAL, *given) - local) <= tolerance * (1.0 + local)
     a, small = sets.slack(u, mu, coulomb), 1e-7  # g scaled: on the cone of other friction, up to rounding
     g = sets.project(g, mu)
     limit = np.linalg.norm((g - sets.project(g - small * a, mu)) / small) / (3 * n)
-    assert abs(backend.lane_value(EQ25, case.lanes, gauge) - limit) <= (1e-2 if dtype == np.float32 else 1e-4) * limit
+    assert abs(backend.lane_value(EQ25, *given) - limit) <= (1e-2 if dtype == np.float32 else 1e-4) * limit
 
 
 @covers("apgd_lanes", "apgd_single_lanes")

@@ -11,6 +11,7 @@ import tumble as tb
 from tumble.backends.base import blocks
 from tumble.backends.shape_arrays import (
     ArrangedArrays,
+    FoundRows,
     LocatedArrays,
     OrderArrays,
     RawArrays,
@@ -397,7 +398,7 @@ def test_contacts_are_sorted_by_key_and_arranged(backend, count, bodies):
         SideArrays(body, material, smallest, friction),
         ArrangedArrays(a, mu, pair_of, size, normal, point, gap),
     )
-    backend.arrange_contacts(count, order, table, sides, out)
+    backend.arrange_contacts(count, order, FoundRows(raw, who), sides, out)
     assert a[:count].tolist() == [key[0] for key in ordered] and np.all(a[count:] == -1)
     rows, pair = raw[order[:count]], who[order[:count]]
     turned = np.where(body[pair[:, 0]] < body[pair[:, 1]], 1.0, -1.0)

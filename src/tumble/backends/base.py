@@ -295,7 +295,6 @@ class GaugeArrays(NamedTuple):
     """What impulses are measured with. x, N x and bias may be scaled, friction is not."""
 
     count: int
-    dim: int
     bias: np.ndarray  # (rows, cap)
     friction: np.ndarray  # (cap,), or (3, cap) with rolling friction
     scale: np.ndarray  # (2, cap), or (4, cap)
@@ -311,10 +310,11 @@ class StopRule(NamedTuple):
     tolerance: float
     limit: int
     check_every: int
+    rows: int  # of all blocks, over which the residual of Eq. 25 is spread
 
 
 class IterationArrays(NamedTuple):
-    """What all iterations work on: the iterate, the Coulomb correction, the best iterate, scratch of measuring."""
+    """What iterations work on: the iterate, the Coulomb correction, the best iterate, scratch of measuring."""
 
     x: np.ndarray  # (rows, cap)
     nx: np.ndarray  # (rows, cap): N x
@@ -325,6 +325,17 @@ class IterationArrays(NamedTuple):
     history: np.ndarray  # of the stopping quantity
 
 
+class UnshiftedArrays(NamedTuple):
+    """The same for iterations that keep no correction in an array."""
+
+    x: np.ndarray
+    nx: np.ndarray
+    best: np.ndarray
+    partial: np.ndarray
+    values: np.ndarray
+    history: np.ndarray
+
+
 class LaneArrays(NamedTuple):
     """Contacts in blocks of `LANES`, single or double precision; see `backends.cpu.lanes`."""
 
@@ -332,8 +343,13 @@ class LaneArrays(NamedTuple):
     part: int  # contacts in a block of a pass, a multiple of LANES
     block: np.ndarray  # (blocks * LANE_ROWS * LANES,)
     ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
-    partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
-    sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
+
+
+class LaneSums(NamedTuple):
+    """Sums over blocks of lanes."""
+
+    step: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES): of an iteration, in the precision of the lanes
+    error: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64: of measuring
 
 
 class LaneBodies(NamedTuple):
@@ -345,6 +361,17 @@ class LaneBodies(NamedTuple):
     place: np.ndarray  # (2 cap + 1,) uint32: of each entry: twice the place of its contact in `ends`, 1 more on side B
     arm: np.ndarray  # (2 cap + 1, 4): of each entry, and 1 on side B, -1 on side A
     inverse: np.ndarray  # (bodies, 9): inverse masses, inverse inertias
+
+
+class FaceArrays(NamedTuple):
+    """Scratch of conjugate gradients in a face of the cones."""
+
+    kind: np.ndarray  # (cap,) which case a contact is
+    d: np.ndarray  # (3, cap) direction
+    nd: np.ndarray  # its product
+    moved: np.ndarray  # sum of the steps
+    left: np.ndarray  # what is left of the equations
+    trial: np.ndarray
 
 
 class PaperArrays(NamedTuple):

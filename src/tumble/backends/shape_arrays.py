@@ -4,9 +4,11 @@ Groups carry what their passes read and nothing else."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+
+Part = TypeVar("Part", bound=tuple)
 
 
 class Geometry(NamedTuple):
@@ -154,6 +156,47 @@ class ShapeArrays(NamedTuple):
     rank: np.ndarray  # (m,) int32: of the body by uid
 
 
+class PlacedArrays(NamedTuple):
+    """Of `ShapeArrays`, what placing them reads and writes."""
+
+    kind: np.ndarray
+    parameters: np.ndarray
+    geometry: np.ndarray
+    body: np.ndarray
+    bound: np.ndarray
+    smallest: np.ndarray
+    position: np.ndarray
+    matrix: np.ndarray
+
+
+class ClosedArrays(NamedTuple):
+    """Of `ShapeArrays`, what pairs of a ball and a closed form read."""
+
+    kind: np.ndarray
+    parameters: np.ndarray
+    body: np.ndarray
+    bound: np.ndarray
+    smallest: np.ndarray
+    position: np.ndarray
+    matrix: np.ndarray
+    rank: np.ndarray
+
+
+class SeenArrays(NamedTuple):
+    """Of `ShapeArrays`, what rays read."""
+
+    kind: np.ndarray
+    parameters: np.ndarray
+    geometry: np.ndarray
+    position: np.ndarray
+    matrix: np.ndarray
+
+
+def part_of(group: tuple, part: type[Part]) -> Part:
+    """The arrays of a group that passes of a narrower one read, without copies."""
+    return part(*(getattr(group, name) for name in part._fields))  # type: ignore[attr-defined]
+
+
 class LocalArrays(NamedTuple):
     """Where shapes are on their bodies (m of them)."""
 
@@ -269,6 +312,13 @@ class RawArrays(NamedTuple):
     shapes: np.ndarray  # (blocks * capacity, 2) int32
     capacity: int
     count: np.ndarray  # (blocks,) int64; may exceed the capacity
+
+
+class FoundRows(NamedTuple):
+    """Of `RawArrays`, the contacts."""
+
+    row: np.ndarray
+    shapes: np.ndarray
 
 
 class AxisArrays(NamedTuple):

@@ -15,15 +15,18 @@ from ..backends.base import BODY_BLOCK, blocks
 from ..backends.shape_arrays import (
     BoxedArrays,
     CarriedArrays,
+    ClosedArrays,
     FilterArrays,
     GridArrays,
     KeptArrays,
     LocalArrays,
     PairArrays,
+    PlacedArrays,
     PlaneArrays,
     SearchRule,
     ShapeArrays,
     SpreadArrays,
+    part_of,
     pools_of,
 )
 from ..enums import ShapeKind
@@ -53,6 +56,8 @@ class PairSearch:
             zeros((m, 9)),
             model.shape_rank,
         )
+        self.closed = part_of(self.shapes, ClosedArrays)
+        self._placed = part_of(self.shapes, PlacedArrays)
         self.box = zeros((m, 6))
         self._local = LocalArrays(model.shape_position, model.shape_orientation)
         self._pools = pools_of(model.geometry).boxes
@@ -113,7 +118,7 @@ class PairSearch:
     ) -> None:
         """World poses and bounding boxes of all shapes over the step."""
         self._stir, self._mean = self._backend.place_step(
-            self.shapes,
+            self._placed,
             self._local,
             CarriedArrays(position, orientation, matrix, free),
             self._pools,

@@ -100,7 +100,7 @@ class ContactSearch:
             pools, raw = self._pools, self._raw
             raw.count[:] = 0
             if self._has_balls:
-                b.find_ball_contacts(pairs.shapes, bodies, h, margin, pairs.pairs, raw, self._scratch)
+                b.find_ball_contacts(pairs.closed, bodies, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_convex:
                 b.find_convex_contacts(pairs.shapes, bodies, self._convex, h, margin, pairs.pairs, raw, self._scratch)
             if self._has_surfaces:

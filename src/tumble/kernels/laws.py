@@ -28,17 +28,17 @@ def falling_friction(c, pair, static, speed, sliding, before, friction):
 
 
 @formula
-def aged_friction(c, pair, tables, age, friction):
+def aged_friction(c, pair, strength, time, age, friction):
     """What an older contact holds more."""
     k = pair[c]
-    friction[c] += tables.ageing[k] * logarithm(1.0 + age[0, c] / tables.ageing_time[k])
+    friction[c] += strength[k] * logarithm(1.0 + age[0, c] / time[k])
 
 
 @formula
-def grown_age(c, pair, tables, impulse, after, h, age):
+def grown_age(c, pair, length, impulse, after, h, age):
     """d(age)/dt = 1 - v age / D, exactly for the sliding speed v after the step; a contact without force has none."""
     v = math.sqrt(after[1, c] * after[1, c] + after[2, c] * after[2, c])
-    x = v * h / tables.ageing_length[pair[c]]
+    x = v * h / length[pair[c]]
     kept = exponential(-x)
     grown = (1.0 - kept) / x if x > 1e-3 else 1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0)))
     age[0, c] = age[0, c] * kept + h * grown if impulse[0, c] > 0.0 else 0.0
@@ -87,13 +87,13 @@ def spring_bias(c, pair, gap, springs, stretch, free, h, bias):
 
 
 @formula
-def spring_end(c, touch, springs, impulse, shift, after, velocity, h, stretch, energy):
+def spring_end(c, pair, gap, sides, springs, ended, stretch, energy):
     """Stretch after the step, and the energy in both springs [J].
 
     From the force -s / c - d (s - s_old) / h, so a contact that slides keeps what its friction can hold; the stretch
-    turns about the normal with the bodies. shift: of cohesion, or empty.
+    turns about the normal with the bodies.
     """
-    k = touch.pair[c]
+    k, h, impulse, shift = pair[c], ended.h, ended.impulse, ended.shift
     n, t, d = springs.compliance[k], springs.tangential_compliance[k], springs.tangential_damping[k]
     pressed = impulse[0, c] + (shift[c] if shift.size > 0 else 0.0) > 0.0
     u, w, stored = 0.0, 0.0, 0.0
@@ -101,16 +101,16 @@ def spring_end(c, touch, springs, impulse, shift, after, velocity, h, stretch, e
         u = t * (d * stretch[1, c] - impulse[1, c]) / (h + t * d)
         w = t * (d * stretch[2, c] - impulse[2, c]) / (h + t * d)
         stored = (u * u + w * w) / (2.0 * t)
-    a, b = touch.body_a[c], touch.body_b[c]
+    a, b, velocity = sides.body_a[c], sides.body_b[c], ended.velocity
     spin = 0.0
     for i in range(3):
-        spin += touch.normal[i, c] * (velocity[a, 3 + i] + velocity[b, 3 + i])
+        spin += sides.normal[i, c] * (velocity[a, 3 + i] + velocity[b, 3 + i])
     turn = quat_exp((h * spin, 0.0, 0.0))  # by half the sum of both spins
     stretch[1, c], stretch[2, c] = turn[0] * u - turn[1] * w, turn[1] * u + turn[0] * w
     # The normal spring's own force: without the dashpot, which rests where cohesion pulls with all it has.
     force = impulse[0, c] / h
     if pressed:
-        force += _dashpot(springs, k, touch.gap[c]) * after[0, c]
+        force += _dashpot(springs, k, gap[c]) * ended.after[0, c]
     energy[c] = 0.5 * n * force * force + stored
 
 
@@ -196,11 +196,11 @@ def unshifted(c, impulse, shift, out):
 
 
 @formula
-def hit_bias(c, touch, bounce, before, free, h, hit, bias):
+def hit_bias(c, pair, gap, bounce, before, free, h, hit, bias):
     """Contacts that would close in the step and approach faster than the threshold leave with e times their speed."""
-    k = touch.pair[c]
+    k = pair[c]
     e, approach = bounce.restitution[k], before[0, c]
-    closes = touch.gap[c] + h * free[0, c] <= 0.0
+    closes = gap[c] + h * free[0, c] <= 0.0
     hit[c] = e > 0.0 and closes and -approach > bounce.restitution_threshold[k]
     if hit[c]:
         bias[0, c] = e * approach + free[0, c]
@@ -215,14 +215,14 @@ def alone(c, hit, diagonal, bias, guess):
 
 
 @formula
-def braked(c, touch, bounce, moved, hit, room, least, fresh):
+def braked(c, pair, gap, bounce, moved, hit, room, least, fresh):
     """Contacts that a row without restitution would brake, and that are not open yet (`moved`: impulses, normal speeds
     before the round and what it adds to them, open contacts)."""
-    k = touch.pair[c]
+    k = pair[c]
     threshold, speed = bounce.restitution_threshold[k], moved.speed[c]
     fresh[c] = False
     if bounce.restitution[k] > 0.0 and not hit[c] and not moved.opened[c] and moved.impulse[0, c] > 0.0:
-        parts = touch.gap[c] > 0.0 or speed > max(threshold, least * room)
+        parts = gap[c] > 0.0 or speed > max(threshold, least * room)
         fresh[c] = parts and abs(speed + moved.after[0, c]) > threshold
 
 
@@ -237,17 +237,17 @@ def opened_bias(c, fresh, opened, closed_bias, room, bias, guess):
 
 
 @formula
-def braked_bias(c, touch, hit, speed, h, bias):
+def braked_bias(c, gap, hit, speed, h, bias):
     """What has hit asks for no more than to stay apart."""
     if hit[c]:
-        bias[0, c] = max(touch.gap[c], 0.0) / h + speed[c]
+        bias[0, c] = max(gap[c], 0.0) / h + speed[c]
 
 
 @formula
-def next_hit(c, touch, bounce, speed, h, hit, bias):
+def next_hit(c, pair, gap, bounce, speed, h, hit, bias):
     """What hits in the next round, at its normal speeds."""
-    k = touch.pair[c]
+    k = pair[c]
     e, v = bounce.restitution[k], speed[c]
-    hit[c] = e > 0.0 and touch.gap[c] + h * v <= 0.0 and -v > bounce.restitution_threshold[k]
+    hit[c] = e > 0.0 and gap[c] + h * v <= 0.0 and -v > bounce.restitution_threshold[k]
     if hit[c]:
         bias[0, c] = (1.0 + e) * v

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends, checks
-from ..backends.shape_arrays import RayArrays, ShapeTree, pools_of
+from ..backends.shape_arrays import RayArrays, SeenArrays, ShapeTree, part_of, pools_of
 from ..collide.broadphase import PairSearch
 from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
@@ -172,7 +172,7 @@ def ray_cast(
     reach = np.where(np.isinf(limits), _far(o, box), limits)
     backend.cast_rays(
         RayArrays(o, d, np.where(np.isinf(limits) & (len(planes) > 0), math.inf, reach)),
-        search.shapes,
+        part_of(search.shapes, SeenArrays),
         pools_of(model.geometry).rays,
         ShapeTree(box_tree(box[order, :3], box[order, 3:]), bounded[order]),
         planes,

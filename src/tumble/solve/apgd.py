@@ -12,7 +12,7 @@ from ..backends.base import PaperArrays
 from ..enums import Precision, Scaling, Status, Stop, Variant
 from ..kernels.nesterov import Scalar, first_scalars
 from ..problem.operators import ContactOperator
-from .base import STATUS, STOP, AntiRelaxedSolver, ScaledProblem
+from .base import STATUS, STOP, AntiRelaxedSolver, ScaledProblem, without_shift
 from .lanes import lanes_of
 from .variants import take_variant
 
@@ -101,11 +101,14 @@ class SolverAPGD(AntiRelaxedSolver):
         """In single precision while it gains, then in double."""
         b, problem, k, products = scaled.backend, scaled.problem, 0, 0
         op, cone, gauge, stop, work = groups
+        work = without_shift(work)
         single = self.precision == Precision.SINGLE or (
             self.precision == Precision.AUTO and problem.count >= SINGLE_FROM and not self.record
         )
         if single and stop.kind != STOP[Stop.CERTIFICATE]:
-            k, products, code, value = b.apgd_single_lanes(*groups, scalars, *lanes_of(problem, np.float32))
+            k, products, code, value = b.apgd_single_lanes(
+                op, cone, gauge, stop, work, scalars, *lanes_of(problem, np.float32)
+            )
             first = work.history[0]
             if code != b.SPENT:
                 return k, products, code, value

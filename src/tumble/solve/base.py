@@ -8,7 +8,16 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from .. import checks
-from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, ScaledArrays, StopRule, blocks
+from ..backends.base import (
+    MEASURES,
+    ConeArrays,
+    GaugeArrays,
+    IterationArrays,
+    ScaledArrays,
+    StopRule,
+    UnshiftedArrays,
+    blocks,
+)
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
@@ -147,7 +156,9 @@ class IterativeSolver:
     def _groups(self, s: ScaledProblem) -> tuple[tuple, ConeArrays, GaugeArrays, StopRule, IterationArrays]:
         """What all compiled iterations begin with."""
         stop, tolerance = self.rule_for(s.problem)
-        rule = StopRule(STOP[stop], tolerance, self.iteration_limit(s.cone.count), self.check_every)
+        rule = StopRule(
+            STOP[stop], tolerance, self.iteration_limit(s.cone.count), self.check_every, s.problem.dim * s.cone.count
+        )
         return s.operator.arrays, s.cone, s.gauge, rule, s.work
 
 
@@ -262,9 +273,14 @@ class ScaledProblem:
             scale_rows(n, problem.bias, problem.friction, made.scale, guess, bias, friction, x)
         self.diagonal, scale, weight, _ = made
         self.cone = ConeArrays(n, bias, friction)
-        self.gauge = GaugeArrays(n, problem.dim, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
+        self.gauge = GaugeArrays(n, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
         s.shift[:] = 0.0
         self.work = IterationArrays(x, s.nx, s.shift, s.best, s.partial, s.values, history)
+
+
+def without_shift(work: IterationArrays) -> UnshiftedArrays:
+    """What iterations without a correction in an array work on."""
+    return UnshiftedArrays(work.x, work.nx, work.best, work.partial, work.values, work.history)
 
 
 class _Scaled(NamedTuple):

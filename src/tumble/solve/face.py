@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-import numpy as np
-
-from .base import AntiRelaxedSolver, ScaledProblem
+from ..backends.base import FaceArrays
+from .base import AntiRelaxedSolver, ScaledProblem, without_shift
 
 __all__ = ["SolverFace"]
 
@@ -19,18 +18,8 @@ class SolverFace(AntiRelaxedSolver):
     name: ClassVar[str] = "face"
 
     def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
-        problem = scaled.problem
-        kind = problem.scratch_of(_Cases, kind=scaled.work.shift.shape).kind
-        return scaled.backend.face_gradients(*self._groups(scaled), kind, *problem.vectors_of(_Vectors))
-
-
-class _Cases(NamedTuple):
-    kind: np.ndarray
-
-
-class _Vectors(NamedTuple):
-    step: np.ndarray
-    bent: np.ndarray
-    moved: np.ndarray
-    left: np.ndarray
-    trial: np.ndarray
+        op, cone, gauge, stop, work = self._groups(scaled)
+        vector = cone.bias.shape
+        shapes = dict(kind=vector[1:], d=vector, nd=vector, moved=vector, left=vector, trial=vector)
+        face = scaled.problem.scratch_of(FaceArrays, **shapes)
+        return scaled.backend.face_gradients(op, cone, gauge, stop, without_shift(work), face)

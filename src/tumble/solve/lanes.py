@@ -15,6 +15,7 @@ from ..backends.base import (
     LANES,
     LaneArrays,
     LaneBodies,
+    LaneSums,
     blocks,
 )
 from ..problem.cone_problem import ConeProblem
@@ -22,7 +23,7 @@ from ..problem.cone_problem import ConeProblem
 __all__ = ["lanes_of"]
 
 
-def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]:
+def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneSums, LaneBodies]:
     """Lanes for a problem, kept between steps; their content is whatever was left there."""
     last = problem.kept(_single if dtype is np.float32 else _double)
     few, start = problem.count <= LANE_FEW, problem.step_operator.contacts.entry_start
@@ -32,7 +33,7 @@ def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneBodies]
         contacts = contacts._replace(count=problem.count, part=LANE_FEW if few else LANE_CONTACTS)
         bodies = bodies._replace(part=max(1, n) if few else LANE_BODIES, start=start)
         last.contacts[0], last.bodies[0] = contacts, bodies
-    return contacts, bodies
+    return contacts, last.sums, bodies
 
 
 def _make(problem: ConeProblem, dtype: type) -> _Lanes:
@@ -41,9 +42,10 @@ def _make(problem: ConeProblem, dtype: type) -> _Lanes:
     groups, parts = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS)
     ends, shared = np.zeros(groups * END_ROWS, dtype), problem.kept(_shared)
     block, partial = np.zeros(groups * LANE_ROWS, dtype), np.zeros((parts, 3 * LANES), dtype)
-    contacts = LaneArrays(-1, 0, block, ends, partial, shared.sums)
+    contacts = LaneArrays(-1, 0, block, ends)
     return _Lanes(
         [contacts],
+        LaneSums(partial, shared.error),
         [LaneBodies(0, start, ends, shared.place, np.zeros((entries, 4), dtype), np.zeros((bodies, 9), dtype))],
     )
 
@@ -63,9 +65,10 @@ def _shared(problem: ConeProblem) -> _Shared:
 
 class _Lanes(NamedTuple):  # the groups of the last problem of one precision
     contacts: list[LaneArrays]
+    sums: LaneSums
     bodies: list[LaneBodies]
 
 
 class _Shared(NamedTuple):  # by both precisions
     place: np.ndarray
-    sums: np.ndarray
+    error: np.ndarray

@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..errors import ProblemError, message
 from ..problem.operators import ArticulatedOperator
-from .base import IterativeSolver, ScaledProblem
+from .base import IterativeSolver, ScaledProblem, without_shift
 
 __all__ = ["SolverNSGS"]
 
@@ -45,7 +45,10 @@ class SolverNSGS(IterativeSolver):
                 )
             )
         block = scaled.problem.scratch_of(_Blocks, diagonal=scaled.diagonal.shape).diagonal
-        return scaled.backend.nsgs(*self._groups(scaled), scaled.diagonal, float(self.omega), block)
+        op, cone, gauge, stop, work = self._groups(scaled)
+        return scaled.backend.nsgs(
+            op, cone, gauge, stop, without_shift(work), scaled.diagonal, float(self.omega), block
+        )
 
 
 class _Blocks(NamedTuple):

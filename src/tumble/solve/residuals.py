@@ -81,10 +81,8 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
 def gauge_of(problem: ConeProblem, law: Law) -> tuple[GaugeArrays, np.ndarray]:
     """What a problem's own impulses are measured with, and the roots of its tangential blocks."""
     _, scale, weight, tangential = weigh(problem, 0)
-    gauged = GaugeArrays(
-        problem.count, problem.dim, problem.bias, problem.friction, scale, weight, law == Law.COULOMB,
-        float(problem.pace),
-    )  # fmt: skip
+    p = problem
+    gauged = GaugeArrays(p.count, p.bias, p.friction, scale, weight, law == Law.COULOMB, float(p.pace))
     return gauged, tangential
 
 

@@ -52,18 +52,18 @@ def _verified(op, cone, gauge, stop, work, curvature, best_value):
     product(op, work.x, work.nx)
     gradient_step(cone, work.nx, 1.0 / curvature, gauge.coulomb, work.x)
     product(op, work.x, work.nx)
-    value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
+    value = stop_value(stop, gauge, work.x, work.nx, work.partial, work.values)
     if value < best_value:
         copy_vector(cone.count, work.x, work.best)
     return value
 
 
 @loop
-def _iterations(lanes, bodies, scalars, count):
+def _iterations(lanes, partial, bodies, scalars, count):
     for _ in range(count):
-        contact_lanes(lanes, scalars)
+        contact_lanes(lanes, scalars, partial)
         body_lanes(bodies)
-        dd, dh, gd = sum_lanes(lanes)
+        dd, dh, gd = sum_lanes(lanes.count, lanes.part, partial)
         next_scalars(dd, dh, gd, scalars)
 
 
@@ -78,15 +78,15 @@ def _begin(op, cone, gauge, stop, work, scalars, lanes, bodies):
     product(op, work.x, work.nx)
     best_value = first_value(gauge, stop, work)
     if not best_value <= stop.tolerance:
-        pack_contacts(op.frame, op.compliance, cone, gauge, lanes, work.x)
-        pack_ends(cone.count, lanes.part, op.slot_a, op.slot_b, op.arms, bodies)
-        pack_bodies(op.inverse_mass, op.inverse_inertia, bodies)
+        pack_contacts(op.frame, op.compliance, cone, gauge.friction, gauge.scale, gauge.weight, lanes, work.x)
+        pack_ends(cone.count, lanes.part, op.slot_a, op.slot_b, op.arms, bodies.start, bodies.place, bodies.arm)
+        pack_bodies(bodies.part, op.inverse_mass, op.inverse_inertia, bodies.inverse)
         body_lanes(bodies)
     return products, best_value
 
 
 @loop
-def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
+def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes, sums, bodies):
     """As `apgd`, over lanes in double precision."""
     products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes, bodies)
     if best_value <= stop.tolerance:
@@ -94,17 +94,21 @@ def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
     cap, mark, since, checks, k = scalars[Scalar.LIMIT], best_value, 0, 0, 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
-        _iterations(lanes, bodies, scalars, ahead)
+        _iterations(lanes, sums.step, bodies, scalars, ahead)
         k += ahead
-        value = stop.tolerance if stop.kind == CERTIFICATE else lane_value(stop.kind, lanes, gauge)
+        value = (
+            stop.tolerance
+            if stop.kind == CERTIFICATE
+            else lane_value(stop.kind, lanes, gauge.coulomb, gauge.speed, sums.error)
+        )
         if stop.kind == CERTIFICATE or (stop.kind == RESIDUAL_EQ25 and value <= 1.5 * stop.tolerance):
-            unpack_lanes(lanes, work.x)
+            unpack_lanes(lanes.count, lanes.part, lanes.block, work.x)
             product(op, work.x, work.nx)
             products += 1
-            value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
+            value = stop_value(stop, gauge, work.x, work.nx, work.partial, work.values)
         status, best_value, checks = judge(k, value, stop.tolerance, best_value, checks, work.history)
         if checks == 0:
-            unpack_lanes(lanes, work.best)
+            unpack_lanes(lanes.count, lanes.part, lanes.block, work.best)
         if status != RUNNING:
             return k, k + products, status, best_value
         if best_value < 0.7 * mark:
@@ -116,7 +120,7 @@ def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
 
 
 @loop
-def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
+def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes, sums, bodies):
     """As `apgd`, over lanes in single precision. The status is `SPENT` where double has to go on, from the best."""
     products, best_value = _begin(op, cone, gauge, stop, work, scalars, lanes, bodies)
     if best_value <= stop.tolerance:
@@ -125,16 +129,16 @@ def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes, bodies):
     cap, idle = scalars[Scalar.LIMIT], 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
-        _iterations(lanes, bodies, scalars, ahead)
+        _iterations(lanes, sums.step, bodies, scalars, ahead)
         k += ahead
-        value = lane_value(stop.kind, lanes, gauge)
+        value = lane_value(stop.kind, lanes, gauge.coulomb, gauge.speed, sums.error)
         if k < work.history.size:
             work.history[k] = value
         if not value < 1e300:
             break
         if value < low or k == ahead:
             low = value
-            unpack_lanes(lanes, work.x)
+            unpack_lanes(lanes.count, lanes.part, lanes.block, work.x)
         if low < 0.7 * mark:
             mark, since, idle = low, k, 0
         if low <= aim:

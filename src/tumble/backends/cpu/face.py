@@ -37,11 +37,11 @@ def _along(kind, x0, x1, x2, y0, y1, y2):
     return part * x0, part * x1, part * x2
 
 
-@blockwise(BLOCK)
-def _open_face(block, count, x, nx, bias, mu, coulomb, kind, d, left, partial):
+@blockwise(BLOCK, "cone.count")
+def _open_face(block, cone, coulomb, x, nx, kind, d, left, partial):
     """Cases of all contacts, and what is left of their equations: d = left. Per block: left.left."""
-    squares = 0.0
-    for item in range(block_length(block, count)):
+    squares, bias, mu = 0.0, cone.bias, cone.friction
+    for item in range(block_length(block, cone.count)):
         c = item_index(block, item)
         x0, x1, x2, m = x[0, c], x[1, c], x[2, c], mu[c]
         u0, u1, u2 = nx[0, c] + bias[0, c], nx[1, c] + bias[1, c], nx[2, c] + bias[2, c]
@@ -114,18 +114,19 @@ def _sum(count, partial):
 
 
 @loop
-def face_gradients(op, cone, gauge, stop, work, kind, d, nd, moved, left, trial):
-    """Conjugate gradients in the face of the guess. All but the first five arguments are scratch.
+def face_gradients(op, cone, gauge, stop, work, face):
+    """Conjugate gradients in the face of the guess. face: scratch.
 
     Returns (iterations, products, status, best stopping value)."""
     count, x, nx, partial = cone.count, work.x, work.nx, work.partial
+    kind, d, nd, moved, left, trial = face.kind, face.d, face.nd, face.moved, face.left, face.trial
     project_all(count, cone.friction, x)
     product(op, x, nx)
     products = 1
     best_value = first_value(gauge, stop, work)
     if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
-    _open_face(count, x, nx, cone.bias, cone.friction, gauge.coulomb, kind, d, left, partial)
+    _open_face(cone, gauge.coulomb, x, nx, kind, d, left, partial)
     squares = _sum(count, partial)
     first, checks, k = squares, 0, 0
     moved[:, :count] = 0.0

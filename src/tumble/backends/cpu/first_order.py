@@ -117,7 +117,7 @@ def curvature_estimate(op, count, work, nwork):
 def first_value(gauge, stop, work):
     """The stopping value of the first iterate, which is the best so far."""
     copy_vector(gauge.count, work.x, work.best)
-    value = stop_value(stop.kind, gauge, work.x, work.nx, work.partial, work.values)
+    value = stop_value(stop, gauge, work.x, work.nx, work.partial, work.values)
     work.history[0] = value
     return value
 
@@ -125,7 +125,7 @@ def first_value(gauge, stop, work):
 @loop
 def check(k, gauge, stop, work, x, nx, best_value, checks):
     """Measure iterate x and keep it where it is the best so far; see `judge`."""
-    value = stop_value(stop.kind, gauge, x, nx, work.partial, work.values)
+    value = stop_value(stop, gauge, x, nx, work.partial, work.values)
     status, best_value, checks = judge(k, value, stop.tolerance, best_value, checks, work.history)
     if checks == 0:
         copy_vector(gauge.count, x, work.best)

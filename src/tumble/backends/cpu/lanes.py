@@ -47,16 +47,18 @@ def _end(c):
 
 
 @blockwise(1, PARTS)
-def pack_contacts(block, frame, compliance, cone, gauge, lanes, x):
-    """Lanes of a scaled problem, with impulses x that have made no step yet. Lanes without a contact are zero."""
+def pack_contacts(block, frame, compliance, cone, friction, scale, weight, lanes, x):
+    """Lanes of a scaled problem, with impulses x that have made no step yet. Lanes without a contact are zero.
+
+    friction: as it is; scale, weight: what impulses are measured with."""
     b, ends, soft = lanes.block, lanes.ends, compliance.shape[1] > 0
     for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
         i = _place(c)
         for k in range(9):
             b[i + WIDE * np.uint64(k)] = frame[k, c]
         b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
-        b[i + MU], b[i + FR] = cone.friction[c], gauge.friction[c]
-        b[i + SN], b[i + ST], b[i + W0] = gauge.scale[0, c], gauge.scale[1, c], gauge.weight[c]
+        b[i + MU], b[i + FR] = cone.friction[c], friction[c]
+        b[i + SN], b[i + ST], b[i + W0] = scale[0, c], scale[1, c], weight[c]
         b[i + EN] = compliance[0, c] if soft else 0.0
         b[i + ET] = compliance[1, c] if soft else 0.0
         n, u, w = x[0, c], x[1, c], x[2, c]
@@ -81,27 +83,27 @@ def pack_contacts(block, frame, compliance, cone, gauge, lanes, x):
 
 
 @blockwise(1, "(count + part - 1) // part")
-def pack_ends(block, count, part, slot_a, slot_b, arms, bodies):
+def pack_ends(block, count, part, slot_a, slot_b, arms, start, place, arm):
     """Where the entries of bodies find their contacts."""
     for c in range(block * part, min(count, (block + 1) * part)):
         i = np.uint64(2) * _end(c)
         for side in range(2):
             e = slot_b[c] if side else slot_a[c]
-            if e < bodies.start[bodies.start.size - 1]:  # else of a body that cannot move
-                bodies.place[e] = i + np.uint64(side)
+            if e < start[start.size - 1]:  # else of a body that cannot move
+                place[e] = i + np.uint64(side)
                 for k in range(3):
-                    bodies.arm[e, k] = arms[3 * side + k, c]
-                bodies.arm[e, 3] = 1.0 if side else -1.0
+                    arm[e, k] = arms[3 * side + k, c]
+                arm[e, 3] = 1.0 if side else -1.0
 
 
-@blockwise(1, BODY_PARTS)
-def pack_bodies(block, inverse_mass, inverse_inertia, bodies):
+@blockwise(1, "(inverse.shape[0] + part - 1) // part")
+def pack_bodies(block, part, inverse_mass, inverse_inertia, inverse):
     """Inverse masses and inertias in the precision of the lanes."""
-    for i in range(block * bodies.part, min(inverse_mass.shape[0], (block + 1) * bodies.part)):
+    for i in range(block * part, min(inverse_mass.shape[0], (block + 1) * part)):
         for k in range(3):
-            bodies.inverse[i, k] = inverse_mass[i, k]
+            inverse[i, k] = inverse_mass[i, k]
         for k in range(6):
-            bodies.inverse[i, 3 + k] = inverse_inertia[i, k]
+            inverse[i, 3 + k] = inverse_inertia[i, k]
 
 
 @blockwise(1, BODY_PARTS)
@@ -146,9 +148,9 @@ def _relative(b, i, v, j):
 
 
 @blockwise(1, PARTS)
-def contact_lanes(block, lanes, scalars):
+def contact_lanes(block, lanes, scalars, partial):
     """`nesterov_pass` on lanes, ended by the new world impulses. Per block: the sums d.d, d.h, g.d."""
-    b, ends, partial = lanes.block, lanes.ends, lanes.partial
+    b, ends = lanes.block, lanes.ends
     number = b.dtype.type  # literals would make doubles of everything
     zero, one, tiny = number(0.0), number(1.0), number(1e-30)
     beta, t, blend = number(scalars[1]), number(1.0 / scalars[0]), number(scalars[2])
@@ -195,28 +197,28 @@ def contact_lanes(block, lanes, scalars):
 
 
 @loop
-def sum_lanes(lanes):
+def sum_lanes(count, part, partial):
     """Sums of d.d, d.h and g.d over the blocks, in order, in double precision."""
     dd, dh, gd = 0.0, 0.0, 0.0
-    for block in range((lanes.count + lanes.part - 1) // lanes.part):
-        dd += lanes.partial[block, 0]
-        dh += lanes.partial[block, LANES]
-        gd += lanes.partial[block, 2 * LANES]
+    for block in range((count + part - 1) // part):
+        dd += partial[block, 0]
+        dh += partial[block, LANES]
+        gd += partial[block, 2 * LANES]
     return dd, dh, gd
 
 
-@blockwise(1, PARTS)
-def unpack_lanes(block, lanes, x):
-    """The impulses of all contacts (3, cap)."""
-    for c in range(block * lanes.part, min(lanes.count, (block + 1) * lanes.part)):
+@blockwise(1, "(count + part - 1) // part")
+def unpack_lanes(block, count, part, b, x):
+    """The impulses (3, cap) of all contacts in the lanes b."""
+    for c in range(block * part, min(count, (block + 1) * part)):
         i = _place(c)
-        x[0, c], x[1, c], x[2, c] = lanes.block[i + X0], lanes.block[i + X1], lanes.block[i + X2]
+        x[0, c], x[1, c], x[2, c] = b[i + X0], b[i + X1], b[i + X2]
 
 
 @blockwise(1, PARTS)
-def measure_lanes(block, lanes, coulomb, speed):
-    """Per block, into `lanes.sums`: the squares of the natural map, r^, g^, u^ and the largest local error."""
-    b, ends, sums = lanes.block, lanes.ends, lanes.sums
+def measure_lanes(block, lanes, coulomb, speed, sums):
+    """Per block, into `sums`: the squares of the natural map, r^, g^, u^ and the largest local error."""
+    b, ends = lanes.block, lanes.ends
     last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
     for k in range(5 * LANES):
         sums[block, k] = 0.0
@@ -244,9 +246,9 @@ def measure_lanes(block, lanes, coulomb, speed):
 
 
 @blockwise(1, PARTS)
-def tangent_lanes(block, lanes, coulomb):
-    """Per block, into `lanes.sums`: the squared residual of Eq. 25 for a vanishing step."""
-    b, ends, sums = lanes.block, lanes.ends, lanes.sums
+def tangent_lanes(block, lanes, coulomb, sums):
+    """Per block, into `sums`: the squared residual of Eq. 25 for a vanishing step."""
+    b, ends = lanes.block, lanes.ends
     last = min((lanes.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
     for k in range(LANES):
         sums[block, k] = 0.0
@@ -264,23 +266,23 @@ def tangent_lanes(block, lanes, coulomb):
 
 
 @loop
-def lane_value(kind, lanes, gauge):
+def lane_value(kind, lanes, coulomb, speed, sums):
     """The stopping value of the impulses in the lanes, of which `RESIDUAL_EQ25` is that of a vanishing step."""
     blocks = (lanes.count + lanes.part - 1) // lanes.part
     if kind == RESIDUAL_EQ25:
-        tangent_lanes(lanes, gauge.coulomb)
+        tangent_lanes(lanes, coulomb, sums)
         total = 0.0
         for block in range(blocks):
             for lane in range(LANES):
-                total += lanes.sums[block, lane]
+                total += sums[block, lane]
         return math.sqrt(total) / (3 * lanes.count)
-    measure_lanes(lanes, gauge.coulomb, gauge.speed)
+    measure_lanes(lanes, coulomb, speed, sums)
     nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
     for block in range(blocks):
         for lane in range(LANES):
-            nat += lanes.sums[block, lane]
-            rr += lanes.sums[block, LANES + lane]
-            gg += lanes.sums[block, 2 * LANES + lane]
-            uu += lanes.sums[block, 3 * LANES + lane]
-            local = max(local, lanes.sums[block, 4 * LANES + lane])
+            nat += sums[block, lane]
+            rr += sums[block, LANES + lane]
+            gg += sums[block, 2 * LANES + lane]
+            uu += sums[block, 3 * LANES + lane]
+            local = max(local, sums[block, 4 * LANES + lane])
     return natural_value(kind, nat, rr, gg, uu, local)

@@ -67,7 +67,7 @@ def natural_value(stop, nat, rr, gg, uu, local):
 @loop
 def stop_value(stop, gauge, x, nx, partial, values):
     """The quantity that a solver compares with its tolerance."""
-    if stop == NATURAL_MAP or stop == LOCAL:
+    if stop.kind == NATURAL_MAP or stop.kind == LOCAL:
         _natural_blocks(gauge.friction, gauge, x, nx, partial)
         nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
         for block in range((gauge.count + BLOCK - 1) // BLOCK):
@@ -76,10 +76,10 @@ def stop_value(stop, gauge, x, nx, partial, values):
             gg += partial[block, 2]
             uu += partial[block, 3]
             local = max(local, partial[block, 15])
-        return natural_value(stop, nat, rr, gg, uu, local)
+        return natural_value(stop.kind, nat, rr, gg, uu, local)
     measure(gauge, x, nx, partial, values)
-    if stop == RESIDUAL_EQ25:
-        return values[Measure.EQ25] / (gauge.dim * gauge.count)
+    if stop.kind == RESIDUAL_EQ25:
+        return values[Measure.EQ25] / stop.rows
     size = values[Measure.SCALE]
     if not math.isfinite(size):
         return math.inf

@@ -10,7 +10,7 @@ import math
 
 from ...kernels.jit import loop
 from ..base import BLOCK, BODY_BLOCK, Measure, RestRule
-from ..shape_arrays import BoxedArrays, PlaneArrays
+from ..shape_arrays import BoxedArrays, FoundRows, PlaneArrays
 from .arrange import arrange_contacts, sort_contacts
 from .broad import (
     find_pairs,
@@ -98,7 +98,7 @@ def search_pairs(boxed, filters, planes, grid, rule, kept, pairs, spread):
 def order_contacts(count, raw, located, sides, scratch, ordered, arranged):
     """The contacts that were found, sorted by key, as component-first arrays."""
     sort_contacts(raw, located, scratch, ordered)
-    arrange_contacts(count, ordered.order, raw, sides, arranged)
+    arrange_contacts(count, ordered.order, FoundRows(raw.row, raw.shapes), sides, arranged)
 
 
 @loop

@@ -160,7 +160,7 @@ def exact_value(op: Any, gauge: Any, stop: Any, work: Any, x: Any) -> float:
     contact_product(op, x, work.nx)
     values = _kept("measured", (MEASURES,))
     measure(gauge, x, work.nx, work.partial, values)
-    return _stop_value(stop.kind, gauge.dim * gauge.count, provider.fetch(values))
+    return _stop_value(stop.kind, stop.rows, provider.fetch(values))
 
 
 def _stop_value(kind: int, rows: int, values: np.ndarray) -> float:

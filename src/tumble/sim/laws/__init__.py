@@ -18,7 +18,7 @@ from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 from ...solve.base import Solution, Solver
 from .ageing import Ageing
-from .base import Column, Ended, FoundContacts, ReadArrays, fitting
+from .base import Column, Ended, FoundContacts, ReachArrays, SideArrays, fitting
 from .cohesion import Cohesion, cohesion_reach
 from .falling_friction import FallingFriction
 from .restitution import Restitution
@@ -69,9 +69,10 @@ class ContactLaws:
         if self._laws and contacts.count:
             self._free = fitting(self._free, *problem.bias.shape)
             problem.step_operator.relative(free, self._free)
-            touch = ReadArrays(*(getattr(contacts, name) for name in ReadArrays._fields))
+            c = contacts
+            touch, sides = ReachArrays(c.pair, c.size, c.gap), SideArrays(c.body_a, c.body_b, c.normal)
             self._found = FoundContacts(
-                touch, contacts.count, contacts.friction, problem, h, before, self._free, free, remembered
+                touch, sides, c.count, c.friction, problem, h, before, self._free, free, remembered
             )
             for law in self._laws:
                 law.change(self._found)

@@ -7,7 +7,6 @@ that slides at a steady speed v has the age D / v. A contact that carries nothin
 from __future__ import annotations
 
 from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +18,6 @@ __all__ = ["Ageing"]
 
 AGE = Column("age")
 """[s]"""
-
-
-class AgeingArrays(NamedTuple):
-    """Ageing by pair of materials (k * k,)."""
-
-    ageing: np.ndarray
-    ageing_time: np.ndarray
-    ageing_length: np.ndarray
 
 
 class Ageing(ContactLaw):
@@ -41,7 +32,8 @@ class Ageing(ContactLaw):
 
     def __init__(self, pairs: PairLaws, backend: ModuleType) -> None:
         super().__init__(pairs, backend)
-        self._tables = AgeingArrays(*(backend.send(pairs.of_pairs(name)) for name in AgeingArrays._fields))
+        names = ("ageing", "ageing_time", "ageing_length")
+        self._strength, self._time, self._length = (backend.send(pairs.of_pairs(name)) for name in names)
         self._hold, self._grow = (
             backend.over_contacts(formulas.aged_friction),
             backend.over_contacts(formulas.grown_age),
@@ -50,10 +42,10 @@ class Ageing(ContactLaw):
     def change(self, found: FoundContacts) -> None:
         """More friction, by the age before the step."""
         age, friction = found.remembered[AGE.name], found.problem.sliding_friction
-        self._hold(found.count, found.touch.pair, self._tables, age, friction)
+        self._hold(found.count, found.touch.pair, self._strength, self._time, age, friction)
 
     def end(self, found: FoundContacts, ended: Ended) -> float:
         """The age after the step."""
         age = found.remembered[AGE.name]
-        self._grow(found.count, found.touch.pair, self._tables, ended.impulse, ended.after, ended.h, age)
+        self._grow(found.count, found.touch.pair, self._length, ended.impulse, ended.after, ended.h, age)
         return 0.0

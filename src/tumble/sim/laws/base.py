@@ -11,7 +11,7 @@ from ...problem.assemble import ContactTable
 from ...problem.cone_problem import ConeProblem
 from ...scene.materials import PairLaws
 
-__all__ = ["Column", "ContactLaw", "Ended", "FoundContacts", "ReadArrays", "fitting"]
+__all__ = ["Column", "ContactLaw", "Ended", "FoundContacts", "ReachArrays", "SideArrays", "fitting"]
 
 
 class Column(NamedTuple):
@@ -22,14 +22,19 @@ class Column(NamedTuple):
     """3 for a vector n, u, w in the contact's frame, which is remembered in world axes"""
 
 
-class ReadArrays(NamedTuple):
-    """What laws read of contacts."""
+class ReachArrays(NamedTuple):
+    """Which contacts are how far apart."""
+
+    pair: np.ndarray  # (cap,) int32: of materials
+    size: np.ndarray  # (cap,)
+    gap: np.ndarray  # (cap,)
+
+
+class SideArrays(NamedTuple):
+    """The bodies of contacts, and the normal between them."""
 
     body_a: np.ndarray  # (cap,) int32
     body_b: np.ndarray
-    pair: np.ndarray  # (cap,) int32: of materials
-    size: np.ndarray  # (cap,)
-    gap: np.ndarray
     normal: np.ndarray  # (3, cap)
 
 
@@ -46,7 +51,8 @@ class Ended(NamedTuple):
 class FoundContacts(NamedTuple):
     """The contacts of a step and their assembled problem."""
 
-    touch: ReadArrays
+    touch: ReachArrays
+    sides: SideArrays
     count: int
     friction: np.ndarray  # (cap,) while sliding
     problem: ConeProblem

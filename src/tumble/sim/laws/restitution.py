@@ -85,7 +85,8 @@ class Restitution(ContactLaw):
         """Give contacts that hit their bias."""
         n, bias = found.count, found.problem.bias
         self.hit = fitting(self.hit, bias.shape[1])
-        self._hit_bias(n, found.touch, self._bounce, found.before, found.free, found.h, self.hit, bias)
+        touch = found.touch
+        self._hit_bias(n, touch.pair, touch.gap, self._bounce, found.before, found.free, found.h, self.hit, bias)
         self.hits = self.backend.count_true(n, self.hit)
 
     def start(self, found: FoundContacts, guess: np.ndarray) -> None:
@@ -116,7 +117,8 @@ class Restitution(ContactLaw):
 
         problem, solution: of the first round; shift: impulses (3 or 6, cap) by which cohesion shifts its cones.
         """
-        n, touch, h, run = found.count, found.touch, found.h, self.backend
+        n, h, run = found.count, found.h, self.backend
+        pair, _, gap = found.touch
         blocks, capacity = problem.count, problem.bias.shape[1]
         hit, fresh, opened = self.hit, run.zeros(capacity, bool), run.zeros(capacity, bool)
         speed, spent = found.before[0].copy(), [solution]
@@ -130,7 +132,7 @@ class Restitution(ContactLaw):
             for _ in range(OPENINGS):
                 after = self._velocities(found, problem, total, impulse)
                 moved = MovedArrays(impulse, speed, after, opened)
-                self._braked(n, touch, self._bounce, moved, hit, room, STILL, fresh)
+                self._braked(n, pair, gap, self._bounce, moved, hit, room, STILL, fresh)
                 if not run.count_true(n, fresh):
                     break
                 guess = solution.impulse.copy()
@@ -146,7 +148,7 @@ class Restitution(ContactLaw):
                 break
             speed = self._velocities(found, problem, total, None)[0].copy()
             problem = self._what_is_left(found, problem, solution.impulse, closed_bias, speed, hit)
-            self._next_hit(n, touch, self._bounce, speed, h, hit, problem.bias)
+            self._next_hit(n, pair, gap, self._bounce, speed, h, hit, problem.bias)
             if not run.count_true(n, hit):
                 break
             guess = np.zeros_like(impulse)
@@ -155,7 +157,7 @@ class Restitution(ContactLaw):
             spent.append(solution)
             impulse = solution.impulse
         else:  # too many rounds: whatever still closes is stopped
-            self._braked_bias(n, touch, hit, speed, h, problem.bias)
+            self._braked_bias(n, gap, hit, speed, h, problem.bias)
             solution = solver.solve(problem, law=law)
             spent.append(solution)
             self._add(blocks, solution.impulse, total)
@@ -192,7 +194,7 @@ class Restitution(ContactLaw):
         problem.operator.product(impulse, product)
         bias[0] = closed_bias
         self._add(problem.count, product, bias)
-        self._braked_bias(n, found.touch, hit, speed, found.h, bias)
+        self._braked_bias(n, found.touch.gap, hit, speed, found.h, bias)
         group = BlockGroup(problem.group.kind, problem.dim, problem.count, friction)
         p = problem
         left = ConeProblem(group, bias, p.operator, p.h, {}, p.speed, p.motion, p.gap_shift)

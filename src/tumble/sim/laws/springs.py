@@ -67,8 +67,6 @@ class Springs(ContactLaw):
         """The new stretch; the energy in all springs."""
         n, stretch = found.count, found.remembered[STRETCH.name]
         self._energy = fitting(self._energy, stretch.shape[1])
-        self._end(
-            n, found.touch, self._springs, ended.impulse, ended.shift, ended.after, ended.velocity, ended.h, stretch,
-            self._energy,
-        )  # fmt: skip
+        touch = found.touch
+        self._end(n, touch.pair, touch.gap, found.sides, self._springs, ended, stretch, self._energy)
         return float(self.backend.total(n, self._energy))
