@@ -8,7 +8,9 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
@@ -18,7 +20,9 @@ from tumble.errors import OptionsError
 from tumble.kernels.jit import most_threads
 
 from .cover import COVERED, same_bits
+from .reads import unread
 
+ROOT = Path(__file__).parents[2]
 NAMES = [name for group in PASSES.values() for name in group]
 
 
@@ -66,3 +70,25 @@ def test_one_thread_and_two_give_the_same_bits():
     environment = os.environ | {"NUMBA_NUM_THREADS": "2"}
     done = subprocess.run(command, cwd=folder.parents[1], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+class Pair(NamedTuple):
+    first: np.ndarray
+    second: np.ndarray
+
+
+def sums(pair, out):
+    """A pass that leaves the second array alone."""
+    first = pair.first
+    out[0] = first[0] + first[1]
+
+
+def test_groups_carry_what_their_passes_read():
+    array = np.zeros(2)
+    assert list(unread(sums, tuple(map(numba.typeof, (Pair(array, array), array))))) == ["pair.second"]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.backends.reads"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    *left, calls = done.stdout.splitlines()
+    assert left == [] and int(calls.split()[0]) > 200

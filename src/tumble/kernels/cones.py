@@ -1,7 +1,9 @@
 """The set of one block (n, u, w): projection, violation, gap and correction.
 
-mu >= 0: Coulomb's cone {n >= 0, |t| <= mu n}; with mu = 0 a unilateral row. mu < 0: the interval |n| <= -mu of a
-bounded row, whose u and w are zero. With rolling friction a block has six rows, see `project_rolling`.
+A set is one number, here called mu, of one of two kinds: the mu of Coulomb's cone {n >= 0, |t| <= mu n}, with 0 a
+unilateral row; or the `interval` |n| <= bound of a bounded row, whose u and w are zero. Which kind it is says
+`is_interval`, its bound `bound_of`; that a sign tells them apart is known in this file alone. With rolling friction a
+block has six rows, see `project_rolling`.
 """
 
 from __future__ import annotations
@@ -14,9 +16,27 @@ TINY = 1e-300
 
 
 @formula
+def interval(bound):
+    """The set |n| <= bound of a bounded row, bound > 0."""
+    return -bound
+
+
+@formula
 def is_interval(mu):
-    """Whether a block is a bounded row, the interval |n| <= -mu, and no cone. The one place that knows the sign."""
+    """Whether a set is an interval, and no cone."""
     return mu < 0.0
+
+
+@formula
+def bound_of(mu):
+    """The bound of an interval."""
+    return -mu
+
+
+@formula
+def in_interval(n, mu):
+    """Nearest point of an interval."""
+    return min(max(n, mu), -mu)
 
 
 @formula
@@ -58,10 +78,9 @@ def shared_normal(n, t, s, r, mu, sigma, rho):
 
 @formula
 def project_rolling(n, u, w, s, p, q, mu, sigma, rho):
-    """Nearest point (n, u, w, s, p, q) of the set with rolling: s the spin torque, (p, q) the rolling one. mu < 0: the
-    interval of a bounded row."""
+    """Nearest point (n, u, w, s, p, q) of the set with rolling: s the spin torque, (p, q) the rolling one."""
     if is_interval(mu):
-        return min(max(n, mu), -mu), 0.0, 0.0, 0.0, 0.0, 0.0
+        return in_interval(n, mu), 0.0, 0.0, 0.0, 0.0, 0.0
     t, r = math.sqrt(u * u + w * w), math.sqrt(p * p + q * q)
     best = shared_normal(n, t, abs(s), r, mu, sigma, rho)
     ft = min(1.0, mu * best / max(t, TINY))
@@ -93,7 +112,7 @@ def violation(n, u, w, mu, coulomb):
 
 @formula
 def interval_gap(n, mu):
-    """What a bounded row adds to the gap: -mu |u_n| (its gap is g u + -mu |u|); zero for cones."""
+    """What a bounded row adds to the gap: bound |u_n| (its gap is g u + bound |u|); zero for cones."""
     return -mu * abs(n) if is_interval(mu) else 0.0
 
 
@@ -101,6 +120,12 @@ def interval_gap(n, mu):
 def weighted_set(mu, w):
     """The parameter of the set after impulses are multiplied by w: cones stay, intervals grow."""
     return mu * w if is_interval(mu) else mu
+
+
+@formula
+def scaled_set(mu, sn, st):
+    """The parameter of the set of x where impulses are (sn n, st t): friction mu sn / st, or the bound over sn."""
+    return mu / sn if is_interval(mu) else mu * sn / st
 
 
 @formula

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from .. import backends, checks
 from ..enums import BlockKind
 from ..errors import ProblemError, message
-from ..kernels.cones import is_interval
+from ..kernels.cones import bound_of, is_interval
 from ..kernels.jit import interpreted
 from .operators import DelassusOperator, MatrixOperator, StepOperator
 
@@ -39,7 +39,8 @@ class BlockGroup:
     """Rows a block: 3, or 2 in the plane (row 2 then stays zero), or 6 with rolling friction."""
     count: int
     friction: np.ndarray
-    """(cap,) mu of each block; with rolling friction (3, cap): mu, sigma [m], rho [m]"""
+    """(cap,) the set of each block (`kernels.cones`): mu of a cone, or the interval of a bounded row; with rolling
+    friction (3, cap): mu or interval, sigma [m], rho [m]"""
 
 
 class Weights(NamedTuple):
@@ -102,7 +103,7 @@ class ConeProblem:
 
     @property
     def sliding_friction(self) -> np.ndarray:
-        """(cap,) mu of each block; minus the bound for bounded rows"""
+        """(cap,) mu of each cone, the interval of each bounded row"""
         return self.friction[0] if self.is_rolling else self.friction
 
     @property
@@ -192,8 +193,13 @@ def names_of(group: type[tuple]) -> tuple[str, ...]:
 
 
 def bounded_rows(friction: np.ndarray) -> np.ndarray:
-    """Which of these mu say that the block is a bounded row."""
+    """Which of these sets are those of bounded rows."""
     return interpreted(is_interval)(friction)
+
+
+def bounds_of(friction: np.ndarray) -> np.ndarray:
+    """The bounds of the sets that are intervals, infinite for cones."""
+    return np.where(bounded_rows(friction), interpreted(bound_of)(friction), np.inf)
 
 
 def component_first(rows: np.ndarray, dim: int) -> np.ndarray:

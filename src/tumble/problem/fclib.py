@@ -21,6 +21,8 @@ from .. import backends, checks
 from ..enums import BlockKind
 from ..errors import FileError, ProblemError, TumbleError, message
 from ..files import check_readable, is_file
+from ..kernels.cones import interval as interval_of
+from ..kernels.jit import interpreted
 from .conditioning import condition
 from .cone_problem import BlockGroup, ConeProblem, component_first, contact_first
 from .fclib_layout import LAYOUT, array, check_size, child, name_of, read_matrix, text, whole
@@ -175,13 +177,13 @@ def _read(path: Path, file: Any) -> FileProblem:
 
 
 def _friction(path: Path, group: Any, name: str, count: int | None, *, interval: bool = False) -> np.ndarray:
-    """mu (n,); negative ones (bounded rows) only where a simulation stored them."""
+    """mu (n,), and the intervals of bounded rows only where a simulation stored them: there minus their bounds."""
     mu = array(path, group, name, count)
     if not interval and np.any(mu < 0.0):
         at = int(np.argmax(mu < 0.0))
         got = f"{mu[at]:g} at contact {at}"
         raise ProblemError(message(name_of(path, group, name), "must be >= 0", got, "Use 0 for no friction."))
-    return mu
+    return np.where(mu < 0.0, interpreted(interval_of)(-mu), mu)
 
 
 def _global_form(path: Path, group: Any, rows: int) -> GlobalForm | None:

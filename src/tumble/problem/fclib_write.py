@@ -13,7 +13,7 @@ from .. import checks
 from ..errors import ProblemError, message
 from ..files import made_in_memory, replacing
 from ..version import __version__
-from .cone_problem import ConeProblem, contact_first
+from .cone_problem import ConeProblem, bounds_of, contact_first
 from .fclib import GlobalForm
 from .fclib_layout import write_array, write_matrix
 from .rolling import RollingProblem
@@ -59,12 +59,14 @@ def fill(
     """The groups of a problem in an open file; see `write_problem`."""
     if isinstance(problem, ConeProblem) and problem.is_rolling:
         problem = RollingProblem.from_contacts(problem)
-    mu = np.array(problem.friction[: problem.count])
+    mu = problem.friction[: problem.count]
+    bound = bounds_of(mu) if isinstance(problem, ConeProblem) else np.full(problem.count, np.inf)
+    cone = np.isinf(bound)
+    mu = np.where(cone, mu, -bound)  # in files an interval is minus its bound
     rolling = problem.rolling_friction if isinstance(problem, RollingProblem) else None
     extra: dict[str, Any] = {"h": float(problem.h)} | dict(step or {})
     if local or whole is None:
         matrix, bias = _matrix(problem)
-        cone = mu >= 0.0
         if not cone.all():
             description += INTERVALS
             inner = file.require_group("tumble").create_group("local")

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..enums import BodyKind
 from ..errors import OptionsError, message
 from ..observe.checkpoint import write_checkpoint
-from ..problem.cone_problem import contact_first
+from ..problem.cone_problem import bounds_of, contact_first
 from ..problem.fclib import GlobalForm
 from ..problem.fclib_write import fill, write_problem
 from ..problem.operators import ArticulatedOperator, ContactOperator, sparse_rows
@@ -167,7 +167,7 @@ def _joint_rows(sim: Simulation, result: StepResult, basis: sp.csr_matrix, free:
     arrays, model, n = operator.arrays, joints.model, sim.model.body_count
     equality = (sparse_rows(arrays.body, arrays.jacobian, n) @ basis).tocsr()
     bounded = (sparse_rows(arrays.bounded_body, arrays.bounded_jacobian, n) @ basis).tocsr()
-    bound = result.problem.friction[k : result.problem.count]
+    bound = bounds_of(result.problem.friction[k : result.problem.count])
     return {
         "names": json.dumps(model.names),
         "equality": equality,
@@ -178,6 +178,6 @@ def _joint_rows(sim: Simulation, result: StepResult, basis: sp.csr_matrix, free:
         "bounded_bias": result.problem.bias[0, k : result.problem.count] - bounded @ free,
         "bounded_compliance": arrays.bounded_compliance.copy(),
         "bounded_element": model.row_element[joints.bounded.active],
-        "lowest": np.where(bound < 0.0, bound, 0.0),
-        "highest": np.where(bound < 0.0, -bound, np.inf),
+        "lowest": np.where(np.isfinite(bound), -bound, 0.0),
+        "highest": bound,
     }

@@ -67,7 +67,7 @@ class SolverGaussSeidel(AntiRelaxedSolver):
 def _trace_steps(scaled: ScaledProblem, step: np.ndarray) -> None:
     """rows / trace(N_ii) of every block into step (cap,); a bounded row is a block of one row."""
     n, d = scaled.cone.count, scaled.diagonal
-    rows = np.where(scaled.problem.bounded, 1, scaled.gauge.dim)
+    rows = np.where(scaled.problem.bounded, 1, scaled.problem.dim)
     trace = d[0, :n] + np.where(rows > 1, d[1, :n] + d[2, :n], 0.0)
     step[:n] = np.divide(rows, trace, out=np.zeros(n), where=trace > 0.0)
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .. import checks
 from ..enums import Law, Status
-from ..problem.cone_problem import ConeProblem
+from ..problem.cone_problem import ConeProblem, bounds_of
 from ..problem.operators import ContactOperator
 from ..problem.rolling import RollingProblem
 from .base import Solution
@@ -100,7 +100,7 @@ class SolverInteriorPoint(MeasuredSolver):
             place[cone, 1:],
             place[~cone & ~bounded, 0],
             place[bounded, 0],
-            -form.friction[bounded],
+            bounds_of(form.friction[bounded]),
         )
         x, iterations, products, ending = self._central(form, cones, form.rows, law, form.from_impulse(start))
         return form.to_impulse(x), iterations, products, ending

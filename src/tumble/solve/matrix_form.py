@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..enums import Law, Status
 from ..errors import ProblemError, message
-from ..problem.cone_problem import ConeProblem, bounded_rows
+from ..problem.cone_problem import ConeProblem, bounds_of
 from .base import Solution, checked_guess, checked_problem
 from .residuals import measure, weigh
 
@@ -79,7 +79,7 @@ class MeasuredSolver:
 class MatrixForm:
     """A cone problem as a sparse matrix without units: impulse = unit S x, matrix S N S, bias S r / unit.
 
-    Rows are (count, dim), contact by contact. `friction` is mu s_n / s_t, or minus the bound of an interval. `rows`
+    Rows are (count, dim), contact by contact. `friction` are the sets: mu s_n / s_t, or intervals. `rows`
     are those that carry an impulse: frictionless contacts and bounded rows have no tangential ones. With
     `matrix=False` products go through the operator, and there is no matrix.
     """
@@ -106,7 +106,7 @@ class MatrixForm:
         self._matrix: sp.csr_matrix | None = None
         if matrix:
             self._matrix = sp.csr_matrix(sp.diags(flat) @ problem.operator.to_sparse() @ sp.diags(flat))
-        self.sliding = mu > 0.0
+        self.sliding = self.cone & (mu > 0.0)
         carry = np.repeat(self.sliding[:, None], dim, axis=1)
         carry[:, 0] = True
         self.carry = carry
@@ -171,13 +171,15 @@ class MatrixForm:
 
 
 def project(x: np.ndarray, friction: np.ndarray) -> np.ndarray:
-    """Rows (n, dim) projected on |t| <= mu n, or for mu < 0 on |n| <= -mu."""
-    normal, mu = x[:, 0], np.maximum(friction, 0.0)
+    """Rows (n, dim) projected on |t| <= mu n, or on their intervals."""
+    bound = bounds_of(friction)
+    cone = np.isinf(bound)
+    normal, mu = x[:, 0], np.where(cone, friction, 0.0)
     t = np.linalg.norm(x[:, 1:], axis=1)
     outside = np.maximum(0.0, t - mu * normal)
     pn = np.maximum(0.0, normal + mu * outside / (1.0 + mu * mu))
     out = x * np.minimum(1.0, mu * pn / np.maximum(t, TINY))[:, None]
-    out[:, 0] = np.where(bounded_rows(friction), np.clip(normal, friction, -friction), pn)
+    out[:, 0] = np.where(cone, pn, np.clip(normal, -bound, bound))
     return out
 
 

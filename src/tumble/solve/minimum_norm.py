@@ -41,8 +41,8 @@ class MinimumNorm:
 def minimum_norm(
     columns: sp.csr_matrix, friction: np.ndarray, value: np.ndarray, tolerance: float, limit: int
 ) -> MinimumNorm:
-    """columns: A^T (dim m, k), of which no column is zero. friction (m,): mu >= 0 is the cone |t| <= mu n, mu < 0 the
-    interval |n| <= -mu. value: c (k,). Stops at `tolerance` (relative) or after so many Newton steps."""
+    """columns: A^T (dim m, k), of which no column is zero. friction (m,): the sets, cones |t| <= mu n and
+    intervals. value: c (k,). Stops at `tolerance` (relative) or after so many Newton steps."""
     size = norm(value)
     if size == 0.0 or len(friction) == 0:
         return MinimumNorm(np.zeros((len(friction), columns.shape[0] // max(1, len(friction)))), float(size > 0.0), 0)

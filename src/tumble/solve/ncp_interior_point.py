@@ -15,7 +15,7 @@ from scipy.sparse.linalg import splu
 
 from .. import checks
 from ..enums import Law, Status
-from ..problem.cone_problem import ConeProblem
+from ..problem.cone_problem import ConeProblem, bounds_of
 from .matrix_form import TINY, MatrixForm, MeasuredSolver
 from .polish import polished
 
@@ -99,7 +99,7 @@ class _CentralPath:
         matrix = sp.csr_matrix(sp.diags(flat) @ form.matrix @ sp.diags(flat))
         self.matrix = matrix[form.rows][:, form.rows]
         self.bias = form.bias / self.turn
-        self.bound = np.where(self.bounded, -form.friction, 1.0)
+        self.bound = np.where(self.bounded, bounds_of(form.friction), 1.0)
         unit = np.zeros((n, dim))
         unit[:, 0] = 1.0
         size = max(1.0, float(np.abs(self.bias).max()))

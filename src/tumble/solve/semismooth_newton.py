@@ -11,7 +11,7 @@ from scipy.sparse.linalg import splu
 
 from .. import checks
 from ..enums import Law, Status
-from ..problem.cone_problem import ConeProblem, bounded_rows
+from ..problem.cone_problem import ConeProblem, bounds_of
 from .apgd import SolverAPGD
 from .matrix_form import TINY, MatrixForm, MeasuredSolver
 
@@ -134,10 +134,12 @@ def _line_search(
 def projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
     """An element of the generalised Jacobian of the projection, (n, dim, dim)."""
     n, dim = y.shape
-    mu, bounded = np.maximum(friction, 0.0), bounded_rows(friction)
+    bound = bounds_of(friction)
+    bounded = np.isfinite(bound)
+    mu = np.where(bounded, 0.0, friction)
     t = np.linalg.norm(y[:, 1:], axis=1)
     out = np.zeros((n, dim, dim))
-    inside = np.where(bounded, np.abs(y[:, 0]) <= -friction, (t <= mu * y[:, 0]) & (friction > 0.0))
+    inside = np.where(bounded, np.abs(y[:, 0]) <= bound, (t <= mu * y[:, 0]) & (mu > 0.0))
     zero = np.where(bounded, ~inside, mu * t <= -y[:, 0])
     direction = y[:, 1:] / np.maximum(t, TINY)[:, None]
     normal = np.concatenate([np.ones((n, 1)), mu[:, None] * direction], axis=1)  # (1, mu t/|t|), the cone's ray
@@ -146,7 +148,7 @@ def projection_slopes(y: np.ndarray, friction: np.ndarray) -> np.ndarray:
     edge[:, 1:, 1:] += ratio[:, None, None] * (np.eye(dim - 1) - direction[:, :, None] * direction[:, None, :])
     out[:] = np.where(zero[:, None, None], 0.0, edge)
     whole = np.eye(dim)
-    out[inside & (friction > 0.0)] = whole
+    out[inside & (mu > 0.0)] = whole
     out[inside & bounded] = np.diag([1.0] + [0.0] * (dim - 1))
     return out
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import coulomb_shift, is_interval, project
+from ...kernels.cones import bound_of, coulomb_shift, is_interval, project
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK
 from .first_order import CONVERGED, MAX_ITERATIONS, RUNNING, STALLED, check, first_value, project_all
@@ -47,7 +47,7 @@ def _open_face(block, cone, coulomb, x, nx, kind, d, left, partial):
         u0, u1, u2 = nx[0, c] + bias[0, c], nx[1, c] + bias[1, c], nx[2, c] + bias[2, c]
         case = HELD
         if is_interval(m):
-            case = NORMAL if abs(x0) < -m else HELD
+            case = NORMAL if abs(x0) < bound_of(m) else HELD
         elif x0 > 0.0:
             case = FREE if math.sqrt(x1 * x1 + x2 * x2) < EDGE * m * x0 else RAY
         if case == RAY and coulomb:

@@ -12,7 +12,7 @@ import math
 from numba import types
 from numba.extending import overload
 
-from ...kernels.cones import is_interval, project
+from ...kernels.cones import coulomb_shift, in_interval, is_interval, project
 from ...kernels.jit import formula, loop
 from ..base import ContactArrays, MatrixArrays
 from .first_order import CONVERGED, MAX_ITERATIONS, RUNNING, check, first_value, project_all
@@ -70,7 +70,7 @@ def solve_contact(block, q, mu, coulomb, start):
     if nn <= FROZEN * (uu + ww):
         return False, 0.0, 0.0, 0.0
     if is_interval(mu):
-        return True, min(max(-qn / nn, mu), -mu), 0.0, 0.0
+        return True, in_interval(-qn / nn, mu), 0.0, 0.0
     if mu == 0.0:
         return True, max(0.0, -qn / nn), 0.0, 0.0
     if qn >= (0.0 if coulomb else mu * math.sqrt(qu * qu + qw * qw)):
@@ -140,7 +140,7 @@ def new_impulse(a, c, x, u0, u1, u2, mu, coulomb, omega):
     done, p0, p1, p2 = solve_contact((nn, uu, ww, nu, nw, uw), (q0, q1, q2), mu, coulomb, g0)
     if not done:
         t = 1.0 / (nn + uu + ww) if nn + uu + ww > 0.0 else 0.0
-        shift = max(0.0, mu) * math.sqrt(u1 * u1 + u2 * u2) if coulomb else 0.0
+        shift = coulomb_shift(u1, u2, mu) if coulomb and not is_interval(mu) else 0.0
         p0, p1, p2 = project(g0 - t * (u0 + shift), g1 - t * u1, g2 - t * u2, mu)
     return g0 + omega * (p0 - g0), g1 + omega * (p1 - g1), g2 + omega * (p2 - g2)
 

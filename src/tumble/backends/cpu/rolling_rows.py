@@ -7,7 +7,7 @@ import math
 from numba import types
 from numba.extending import overload
 
-from ...kernels.cones import is_interval, project_rolling
+from ...kernels.cones import project_rolling, scaled_set
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ..base import BLOCK, BODY_BLOCK, RollingArrays
 from .joints import add_all_compliance, articulated_rows, push_and_eliminate
@@ -144,7 +144,7 @@ def scale_rolling(count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
     """Bias, sets and starting impulses of the scaled problem, as in `scale_rows`."""
     for c in range(count):
         sn, st, ss, sr = scale[0, c], scale[1, c], scale[2, c], scale[3, c]
-        scaled_mu[0, c] = mu[0, c] / sn if is_interval(mu[0, c]) else mu[0, c] * sn / st
+        scaled_mu[0, c] = scaled_set(mu[0, c], sn, st)
         scaled_mu[1, c], scaled_mu[2, c] = mu[1, c] * sn / ss, mu[2, c] * sn / sr
         for k in range(6):
             s = sn if k == 0 else st if k < 3 else ss if k == 3 else sr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.cones import is_interval, project
+from ...kernels.cones import project, scaled_set
 from ...kernels.contact_rows import contact_row, diagonal_block, match_pair, recalled_vector, world_vector
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ...kernels.linalg import largest_eigenvalue
@@ -213,7 +213,7 @@ def scale_rows(block, count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
     for item in range(block_length(block, count)):
         c = item_index(block, item)
         sn, st = scale[0, c], scale[1, c]
-        scaled_mu[c] = mu[c] / sn if is_interval(mu[c]) else mu[c] * sn / st
+        scaled_mu[c] = scaled_set(mu[c], sn, st)
         scaled_bias[0, c] = sn * bias[0, c]
         scaled_bias[1, c], scaled_bias[2, c] = st * bias[1, c], st * bias[2, c]
         x[0, c] = guess[0, c] / sn
