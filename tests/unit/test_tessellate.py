@@ -7,6 +7,7 @@ import tumble as tb
 from tumble.errors import OptionsError
 from tumble.scene import rotation
 from tumble.view import triangles_of
+from tumble.view.tessellate import supported
 
 CORNERS = np.random.default_rng(0).normal(size=(20, 3))
 HULL = tb.ConvexHull(CORNERS)
@@ -122,3 +123,17 @@ def test_mistakes():
             triangles_of(model, shape)
     with pytest.raises(OptionsError, match="segments"):
         triangles_of(model, 0, segments=3)
+
+
+@pytest.mark.parametrize("shape", [tb.Ellipsoid((1.0, 0.5, 0.3)), tb.Box((1, 2, 3)), tb.Cone(0.7, 1.5)], ids=label)
+def test_any_convex_shape_has_triangles_by_its_support(shape):
+    """What a kind without triangles of its own gets: within the shape, and ever more of it."""
+    parameters, missing = np.array([shape.parameters] * 2), []
+    for turns in (16, 64):
+        points, normals, triangles = supported(shape.kind, parameters, turns)
+        assert np.array_equal(points[0], points[1])
+        low, high = shape.box
+        assert np.all(points[0] >= low - 1e-12) and np.all(points[0] <= high + 1e-12)
+        assert np.allclose(np.linalg.norm(normals, axis=2), 1.0)
+        missing.append(1 - volume(points[0], triangles) / shape.volume)
+    assert 0.0 <= missing[1] < 0.4 * missing[0] + 1e-12 or missing[0] < 1e-12

@@ -10,6 +10,8 @@ from .. import checks
 from ..backends.shape_arrays import Geometry
 from ..enums import ShapeKind, ShapeTrait
 from ..errors import OptionsError, message
+from ..kernels.convex import Convex, support
+from ..kernels.jit import interpreted
 from ..scene import rotation
 from ..scene.shapes import REVOLVED
 from .polytopes import CUBE, Skins, hulls_of, rounded_skins, sharp_skins
@@ -21,6 +23,7 @@ from .terrain import field_surface, skirt
 __all__ = ["Patches", "patches_of", "triangles_of"]
 
 ROUND = {ShapeKind.SPHERE: capsules, ShapeKind.CAPSULE: capsules, ShapeKind.ELLIPSOID: ellipsoids}
+FLAT = (ShapeKind.BOX, ShapeKind.HULL)
 SKIRT = 0.04
 """Depth of the walls below a drawn height field over its larger side."""
 
@@ -68,7 +71,8 @@ def triangles_of(model: Any, shape_index: int, *, segments: int = 32) -> tuple[n
     entry = np.asarray(model.shape_geometry)[shape : shape + 1]
     arc = max(1, turns // 4) if ShapeTrait.CONVEX in kind.traits and parameters[0, 3] > 0.0 else 0
     patch = patches_of(kind, parameters, entry, model.geometry, turns, arc)
-    vertices, triangles = _welded(patch) if kind in ROUND or kind in REVOLVED else (patch.point, patch.triangle)
+    is_round = ShapeTrait.CONVEX in kind.traits and kind not in FLAT
+    vertices, triangles = _welded(patch) if is_round else (patch.point, patch.triangle)
     body = int(model.shape_body[shape])
     vertices = rotation.rotate(model.shape_orientation[shape], vertices) + model.shape_position[shape]
     return rotation.rotate(model.body_axes[body], vertices) + model.body_center[body], triangles
@@ -94,13 +98,27 @@ def patches_of(
         return _repeated(ROUND[kind](parameters, turns, arc))
     if kind in REVOLVED:
         return _repeated(frusta(*REVOLVED[kind].end_radii(parameters), parameters, turns, arc))
-    if kind in (ShapeKind.BOX, ShapeKind.HULL):
+    if kind in FLAT:
         return _polytopes(kind, parameters, entry, geometry, arc)
+    if ShapeTrait.CONVEX in kind.traits:
+        return _repeated(supported(kind, parameters, turns))
     one = (_mesh if kind == ShapeKind.MESH else _field)(parameters[0], int(entry[0]), geometry, smooth)
     count = len(parameters)
     return _repeated(
         Surfaces(np.tile(one[0], (count, 1, 1)), np.tile(one[1], (count, 1, 1)) if smooth else None, one[2])
     )
+
+
+def supported(kind: ShapeKind, parameters: np.ndarray, turns: int) -> Surfaces:
+    """Convex solids of any kind without a pool: the points that are farthest in directions all round."""
+    ball = ellipsoids(np.array([[1.0, 1.0, 1.0, 0.0]]), turns, 0)
+    direction = np.where(np.abs(ball.point[0]) > 1e-12, ball.point[0], 0.0)  # the points at a pole are one
+    farthest, none = interpreted(support), np.zeros((0, 3))
+    own, which = np.unique(parameters, axis=0, return_inverse=True)
+    solids = [Convex(np.int64(kind), tuple(s), np.int64(0)) for s in own]
+    core = np.array([[farthest(solid, none, none, d) for d in direction] for solid in solids])[which.ravel()]
+    point = core + parameters[:, None, 3:] * direction
+    return Surfaces(point, np.broadcast_to(direction, point.shape), ball.triangle)
 
 
 def _repeated(surfaces: Surfaces) -> Patches:
