@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from .anderson import DEPTH, mix_weights
 from .jit import formula
 from .joint_rows import coordinate_at, push_row, solve_mechanism
 from .joints import ANGLE, arctangent
@@ -17,12 +18,8 @@ from .motion import after_kick, drift
 
 ROUNDS = 60
 """At most so many; two or three are usual."""
-DEPTH = 6
-"""Earlier rounds that the acceleration combines."""
 SLOW = 0.1
 """It begins when a round leaves more than this part of the violation."""
-INDEPENDENT = 1e-8
-"""A difference of rounds that the others explain up to this part is left out."""
 STALLED = 12
 """Rounds without halving the best violation after which nothing more is expected, and after which .."""
 STALLED_CLOSED = 2
@@ -83,44 +80,6 @@ def _violations(first, end, rest, rows, frames, trial, kick, g):
 
 
 @formula
-def _mix(first, end, count, g, dg, q, small, mechanism):
-    """Weights of the differences dg of earlier rounds that explain g best, into small[mechanism, :, DEPTH].
-
-    By Gram and Schmidt, twice, in a fixed order; a difference that depends on the others gets none.
-    """
-    for j in range(count):
-        size = 0.0
-        for r in range(first, end):
-            q[j, r] = dg[j, r]
-            size += dg[j, r] * dg[j, r]
-        for i in range(j + 1):
-            small[mechanism, i, j] = 0.0
-        for _ in range(2):
-            for i in range(j):
-                along = 0.0
-                for r in range(first, end):
-                    along += q[i, r] * q[j, r]
-                small[mechanism, i, j] += along
-                for r in range(first, end):
-                    q[j, r] -= along * q[i, r]
-        left = 0.0
-        for r in range(first, end):
-            left += q[j, r] * q[j, r]
-        small[mechanism, j, j] = math.sqrt(left)
-        scale = 1.0 / math.sqrt(left) if left > INDEPENDENT * INDEPENDENT * size else 0.0
-        for r in range(first, end):
-            q[j, r] *= scale
-    for j in range(count - 1, -1, -1):
-        total = 0.0
-        for r in range(first, end):
-            total += q[j, r] * g[r]
-        alone = total == 0.0
-        for i in range(j + 1, count):
-            total -= small[mechanism, j, i] * small[mechanism, i, DEPTH]
-        small[mechanism, j, DEPTH] = 0.0 if alone else total / small[mechanism, j, j]
-
-
-@formula
 def close_mechanism(mechanism, rule, rows, frames, bodies, kick, trial, work, found):
     rest, done, rounds = rule
     velocity, small = trial.velocity, work.small
@@ -174,7 +133,7 @@ def close_mechanism(mechanism, rule, rows, frames, bodies, kick, trial, work, fo
             work.last_g[r], work.last_x[r] = g[r], y[r] + f[r]
             y[r] += f[r]
         if fast and count > 0:
-            _mix(first, end, count, g, work.dg, work.q, small, mechanism)
+            mix_weights(first, end, count, g, work.dg, work.q, small, mechanism)
             for j in range(count):
                 weight = small[mechanism, j, DEPTH]
                 for r in range(first, end):

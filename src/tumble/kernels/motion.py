@@ -110,6 +110,14 @@ def pushed(i, kind, push, h, position, orientation):
 
 
 @formula
+def mean_velocity(i, some, kind, old, new, out):
+    """The mean of two velocities (n, 6) of body some[i], if it is dynamic."""
+    b = some[i]
+    for k in range(6):
+        out[b, k] = 0.5 * (old[b, k] + new[b, k]) if kind[b] == DYNAMIC else 0.0
+
+
+@formula
 def lifted(i, mass, gravity, before, after, energy):
     """Change of the potential energy of body i between two positions [J]."""
     total = 0.0

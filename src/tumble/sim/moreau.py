@@ -14,21 +14,20 @@ from step to step for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..backends.base import KickedArrays, MotionArrays
 from ..collide.contacts import Contacts
-from ..enums import BodyKind, Law
+from ..enums import Law
+from ..kernels import anderson, joint_steps, motion
 from ..kernels import contact_rows as formulas
-from ..kernels import joint_steps, motion
 from ..options import StepOptions
-from ..problem.anderson import Anderson
 from ..problem.cone_problem import BlockGroup, ConeProblem
 from ..problem.joint_closing import close_at_end
 from ..problem.joints import CLOSED, PROJECTED, Joints
-from ..scene import rotation
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
 from .mechanism import motion_of, world_velocity
@@ -51,16 +50,30 @@ CLOSINGS = 6
 """Rounds at most that close joints again after overlaps were removed."""
 
 
-class Middle:
-    """Scratch of the integrator for n bodies."""
+class MixArrays(NamedTuple):
+    """Earlier rounds of the joints' kick at the start, newest first, and scratch."""
 
-    def __init__(self, n: int) -> None:
+    dg: np.ndarray  # (6, rows) differences of what they left open
+    dx: np.ndarray  # (6, rows) and of the impulses
+    q: np.ndarray  # (6, rows)
+    g: np.ndarray  # (rows,) of the last round
+    x: np.ndarray  # (rows,)
+    small: np.ndarray  # (mechanisms, 6, 7)
+
+
+class Middle:
+    """Scratch of the integrator for n bodies, of which joints hold some in so many rows and mechanisms."""
+
+    def __init__(self, n: int, rows: int, mechanisms: int) -> None:
         self.velocity, self.start_spin = np.zeros((n, 3)), np.zeros((n, 3))
         """As kicked at the start"""
         self.position, self.orientation, self.spin = np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3))
         """In the middle"""
         self.energy = np.zeros(0)
         """Of the mechanisms of jointed bodies at the start, less that in the middle before the kick [J]"""
+        self.entry, self.change = np.zeros(rows), np.zeros(rows)
+        """Impulses of the kick at the start, and what a round adds to them"""
+        self.past = MixArrays(*np.zeros((3, 6, rows)), *np.zeros((2, rows)), np.zeros((mechanisms, 6, 7)))
 
 
 def enter_middle(
@@ -72,28 +85,32 @@ def enter_middle(
     divisible: None where that kick is not found soon. The step is then too long for the motion: a solution that lies
     far off closes the joints, but it may be another one than that of a shorter step.
     """
+    joints, lead, b = work.joints, (1.0 - theta) * h, work.backend
+    start = None if joints is None else joints.begin(state)
     if work.middle is None:
-        work.middle = Middle(model.body_count)
-    m, joints, lead = work.middle, work.joints, (1.0 - theta) * h
+        rows, mechanisms = (0, 0) if joints is None or start is None else (len(start.body), joints.mechanism_count)
+        work.middle = Middle(model.body_count, rows, mechanisms)
+    m = work.middle
     kick = KickedArrays(
         model.body_inertia, model.body_locked, m.position, m.orientation, work.matrix, m.spin, work.before
     )
     np.copyto(m.velocity, state.velocity)
     np.copyto(m.start_spin, state.spin)
+    entry, change, best, stalled = m.entry, m.change, np.inf, 0
     if joints is not None:
-        start = joints.begin(state)
         old = np.zeros((model.body_count, 6))
         world_velocity(work, state, old)
-        take = work.backend.over_rows(joint_steps.take_kick)
-        entry, best, stalled, mixer = np.zeros(len(start.body)), np.inf, 0, Anderson()
+        take, scale = b.over_rows(joint_steps.take_kick), b.over_rows(anderson.divided_row)
+        mix = b.over_mechanisms(anderson.mixed_round)
+        entry[:] = 0.0
     for turn in range(ENTRIES):
-        work.backend.drift_bodies(
+        b.drift_bodies(
             model.body_kind, model.body_inertia, model.body_locked, work.prescribed, lead,
             MotionArrays(state.position, state.orientation, m.velocity, m.start_spin),
             m.position, m.orientation, m.spin,
         )  # fmt: skip
         predict(model, kick, m.velocity, state.time + lead, h, work)
-        if joints is None:
+        if joints is None or start is None:
             return kick, 0.0
         joints.prepare(kick, state, h, work.inverse_inertia, work.free, theta=theta, again=turn > 0)
         miss = joints.miss(kick, work.free, theta * h, work.next_pose)
@@ -104,22 +121,23 @@ def enter_middle(
         rounding = joints.drift <= 100.0 * PROJECTED * joints.size and stalled > 0
         if joints.drift <= PROJECTED * joints.size or rounding or stalled > STALLED or turn == ENTRIES - 1:
             break
-        image = miss / -h
-        start.solve(image)
-        image += entry
-        entry = mixer.next(image, miss)
+        scale(len(entry), miss, -h, change)
+        start.solve(change)
+        mix(joints.mechanism_count, start.factors.mechanism, turn, change, miss, m.past, entry)
         new = old.copy()
         start.push(entry, new)
         take(len(joints.bodies), joints.bodies, model.body_kind, motion_of(state), new, m.velocity, m.start_spin)
-    assert joints is not None
+    assert joints is not None and start is not None
     along = old.copy()  # what a state from outside has across its joints, ideal ones take
     start.push(start.stopping(old), along)
     m.energy = joints.energy.of(state.orientation, along) - joints.energy.of(kick.orientation, kick.before)
     joints.end_impulse[joints.equality] = entry
     new = old.copy()
     start.push(entry, new)
-    dynamic = (model.body_kind == BodyKind.DYNAMIC)[:, None]
-    return kick, float(entry @ start.speeds(np.where(dynamic, 0.5 * (old + new), 0.0)))
+    body, mean = joints.bodies, np.zeros_like(old)
+    b.over_rows(motion.mean_velocity)(len(body), body, model.body_kind, old, new, mean)
+    b.over_rows(anderson.times_row)(len(entry), entry, start.speeds(mean), change)
+    return kick, float(b.total(len(entry), change))
 
 
 def hold_in_velocity(contacts: Contacts, problem: ConeProblem, free: np.ndarray, h: float) -> None:
@@ -161,7 +179,7 @@ def correct_positions(
     push = problem.step_operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
     before, turned = state.position.copy(), state.orientation.copy()
     b.over_bodies(motion.pushed)(len(before), model.body_kind, push, h, state.position, state.orientation)
-    if work.joints is not None and not _close_again(state, work.joints):
+    if work.joints is not None and not _close_again(state, work.joints, model.body_kind, b):
         state.position[:], state.orientation[:] = before, turned
         return 0.0
     lifted = np.empty(len(before))
@@ -169,12 +187,12 @@ def correct_positions(
     return float(b.total(len(before), lifted))
 
 
-def _close_again(state: State, joints: Joints) -> bool:
+def _close_again(state: State, joints: Joints, kind: np.ndarray, backend: ModuleType) -> bool:
     """Positions back onto the joints, which the correction obeyed to first order; False where they do not come."""
+    turn = backend.over_bodies(motion.pushed)
     for _ in range(CLOSINGS):
         move, g = close_at_end(joints, state)
         if float(np.abs(g).max(initial=0.0)) <= CLOSED * 1e-3 * joints.size:
             return True
-        state.position += move[:, :3]
-        state.orientation[:] = rotation.turned(state.orientation, move[:, 3:])
+        turn(len(move), kind, move, 1.0, state.position, state.orientation)
     return float(np.abs(close_at_end(joints, state)[1]).max(initial=0.0)) <= CLOSED * joints.size
