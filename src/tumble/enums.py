@@ -128,7 +128,7 @@ class MotorMode(StrEnum):
 
 
 class RowRole(IntEnum):
-    """What a scalar row of a mechanism does. Up to SPRING rows are eliminated, the others are bounded blocks."""
+    """What a scalar row of a mechanism does."""
 
     RIGID = 0
     """g = 0"""
@@ -146,6 +146,11 @@ class RowRole(IntEnum):
     """g = 0, rigid or with a stiffness, with at most so much force."""
     FRICTION = 7
     """dg/dt = 0 with at most so much force."""
+
+    @property
+    def is_eliminated(self) -> bool:
+        """Whether the row holds either way and is eliminated; the others are bounded blocks of the cone problem."""
+        return self in (RowRole.RIGID, RowRole.SPEED, RowRole.SPRING)
 
 
 class BlockKind(IntEnum):

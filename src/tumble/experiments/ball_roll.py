@@ -49,6 +49,11 @@ class Settings(BaseSettings):
             )
 
 
+def options(dt: float, law: str) -> tb.StepOptions:
+    """The published scheme closes every gap; one that is left keeps a relaxed ball slipping for ever."""
+    return tb.StepOptions(dt=dt, law=law, leave_gaps=False)
+
+
 def build(s: Settings) -> tuple[tb.Model, int]:
     """A ball that touches the floor."""
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, -s.gravity))
@@ -84,7 +89,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     model, ball = build(s)
     solver = tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations)
     tracks = {
-        (law, dt): track_body(job, model, ball, until=s.duration, solver=solver, options=tb.StepOptions(dt=dt, law=law))
+        (law, dt): track_body(job, model, ball, until=s.duration, solver=solver, options=options(dt, law))
         for law in LAWS
         for dt in s.dt
     }

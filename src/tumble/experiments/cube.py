@@ -68,7 +68,7 @@ def slide_cube(s: CubeSettings, job: Job, *, angle: float, speed: float, duratio
         scene.build(),
         cube,
         until=duration,
-        options=tb.StepOptions(dt=dt, law=law, integrator=s.integrator),
+        options=tb.StepOptions(dt=dt, law=law, integrator=s.integrator, leave_gaps=False),  # as published
         solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
     )
     return Slide(

@@ -14,6 +14,7 @@ from ..errors import SceneError, message
 
 __all__ = ["Controller", "Element", "JointModel", "Motor"]
 
+ELIMINATED = [role for role in RowRole if role.is_eliminated]
 Target = float | Callable[[float], float]
 """A number, or a function of the time [s]."""
 
@@ -139,9 +140,9 @@ class JointModel:
     @property
     def equality_rows(self) -> np.ndarray:
         """Rows that are eliminated."""
-        return np.flatnonzero(self.row_role <= RowRole.SPRING)
+        return np.flatnonzero(np.isin(self.row_role, ELIMINATED))
 
     @property
     def bounded_rows(self) -> np.ndarray:
         """Rows that stay in the cone problem."""
-        return np.flatnonzero(self.row_role > RowRole.SPRING)
+        return np.flatnonzero(~np.isin(self.row_role, ELIMINATED))

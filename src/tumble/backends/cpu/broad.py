@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ...kernels.jit import blockwise, formula, loop, merged_formula
+from ...kernels.grid import (
+    LEVELS,
+    above_plane,
+    boxes_meet,
+    bucket,
+    cell_key,
+    cell_size,
+    first_cell,
+    may_collide,
+    size_bin,
+)
+from ...kernels.jit import blockwise, loop, merged_formula
 from ...kernels.kinds import DYNAMIC, HALF_SPACE
 from ...kernels.linalg import norm, row3, sub
 from ..base import BODY_BLOCK
 
-LEVELS = 256
-LEVEL_ZERO = 128
 NO_LEVEL = -1
 FEW = 8
 """A level with at most this many shapes (container walls, a slab) is compared with everything directly."""
@@ -20,35 +27,6 @@ PAIR_BLOCK = 64
 """Shapes in a block of the pair search."""
 WORTH, WITHOUT = 3, 16
 """Kept pairs that served fewer searches cost more than they saved: so many searches then keep none."""
-
-
-@formula
-def _cell_key(level, x, y, z):
-    """Level and cell in one integer; 18 bits a coordinate, wrapped (a wrapped cell is only a wasted comparison)."""
-    return (level << 54) | ((x & 0x3FFFF) << 36) | ((y & 0x3FFFF) << 18) | (z & 0x3FFFF)
-
-
-@formula
-def _bucket(key, mask):
-    """Hash of a cell key."""
-    key = (key ^ (key >> 31)) * 0x1B873593A5F3B20D
-    key = (key ^ (key >> 29)) * 0x2545F4914F6CDD1D
-    return (key ^ (key >> 32)) & mask
-
-
-@formula
-def _cell_size(level, phase):
-    """Edge of the cells of a level: its boxes are smaller, by less than a factor of two."""
-    return math.ldexp(1.0 + 0.125 * phase, int(level - LEVEL_ZERO))
-
-
-@formula
-def size_bin(box, i):
-    """The bin of a box by its size, eight to the octave."""
-    extent = max(box[i, 3] - box[i, 0], max(box[i, 4] - box[i, 1], box[i, 5] - box[i, 2]))
-    mantissa, e = math.frexp(extent)
-    e = min(LEVELS - 4, max(2, e + LEVEL_ZERO))
-    return 8 * e + min(7, max(0, int((mantissa - 0.5) * 16.0)))
 
 
 @blockwise(BODY_BLOCK, "kind.size")
@@ -66,7 +44,7 @@ def best_phase(histogram):
         cost = 0.0
         for f in range(8, 8 * (LEVELS - 2)):
             if histogram[f] > 0:
-                ratio = _cell_size((f - p) // 8, p) / _cell_size(f // 8 - 1, f % 8)
+                ratio = cell_size((f - p) // 8, p) / cell_size(f // 8 - 1, f % 8)
                 cost += histogram[f] * ratio * ratio * ratio
         if cost < best:
             best, phase = cost, p
@@ -93,12 +71,12 @@ def cell_keys(block, kind, box, phase, level, key):
         if kind[i] == HALF_SPACE:
             continue
         e = (level[i] - phase) // 8
-        size = _cell_size(e, phase)
+        size = cell_size(e, phase)
         level[i] = e
         x = int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size))
         y = int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size))
         z = int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size))
-        key[i] = _cell_key(e, x, y, z)
+        key[i] = cell_key(e, x, y, z)
 
 
 @loop
@@ -120,7 +98,7 @@ def build_grid(grid):
             grid.single[singles] = i
             singles += 1
         else:
-            bucket_start[_bucket(key[i], mask) + 1] += 1
+            bucket_start[bucket(key[i], mask) + 1] += 1
     used = 0
     for e in range(LEVELS):
         if level_count[e] > FEW:
@@ -130,56 +108,11 @@ def build_grid(grid):
         bucket_start[b] += bucket_start[b - 1]
     for i in range(level.size - 1, -1, -1):
         if level[i] != NO_LEVEL and level_count[level[i]] > FEW:
-            b = _bucket(key[i], mask) + 1
+            b = bucket(key[i], mask) + 1
             # bucket_start[b] is the end of bucket b - 1 now and its start when all are placed, one bucket up.
             bucket_start[b] -= 1
             grid.item[bucket_start[b]] = i
     return singles, used
-
-
-@formula
-def _may_collide(i, j, body, filters):
-    """Different bodies, one of them dynamic, groups and masks agree, not excluded."""
-    a, b = body[i], body[j]
-    kind, group, mask, excluded = filters.kind, filters.group, filters.mask, filters.excluded
-    if a == b or (kind[a] != DYNAMIC and kind[b] != DYNAMIC):
-        return False
-    if (group[a] & mask[b]) == 0 or (group[b] & mask[a]) == 0:
-        return False
-    if excluded.size > 0:
-        wanted = (np.int64(min(a, b)) << 32) + max(a, b)
-        low, high = 0, excluded.size
-        while low < high:
-            middle = (low + high) // 2
-            if excluded[middle] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low < excluded.size and excluded[low] == wanted:
-            return False
-    return True
-
-
-@formula
-def _boxes_meet(box, i, j):
-    return (
-        box[i, 0] <= box[j, 3]
-        and box[j, 0] <= box[i, 3]
-        and box[i, 1] <= box[j, 4]
-        and box[j, 1] <= box[i, 4]
-        and box[i, 2] <= box[j, 5]
-        and box[j, 2] <= box[i, 5]
-    )
-
-
-@formula
-def _above_plane(i, p, box, position, matrix):
-    """Height of the lowest corner of a box over plane p."""
-    height = 0.0
-    for k in range(3):
-        n = matrix[p, 3 * k + 2]
-        height += n * ((box[i, k] if n > 0.0 else box[i, 3 + k]) - position[p, k])
-    return height
 
 
 @merged_formula
@@ -200,43 +133,33 @@ def _pairs_with_planes(i, shapes, filters, planes, h, slack, pairs, base, found)
         w = (planes.free[b, 3], planes.free[b, 4], planes.free[b, 5])
         away = norm(sub(row3(planes.position, i), row3(planes.position, p)))
         reach = h * (norm(v) + norm(w) * away)
-        height = _above_plane(i, p, shapes.box, planes.position, planes.matrix)
-        if height <= reach + slack and _may_collide(i, p, shapes.body, filters):
+        height = above_plane(i, p, shapes.box, planes.position, planes.matrix)
+        if height <= reach + slack and may_collide(i, p, shapes.body, filters):
             found = _put_pair(pairs, base, found, i, p)
     return found
 
 
 @merged_formula
-def _first_cell(box, i, size):
-    """The cell of a box's centre."""
-    return (
-        int(math.floor(0.5 * (box[i, 0] + box[i, 3]) / size)),
-        int(math.floor(0.5 * (box[i, 1] + box[i, 4]) / size)),
-        int(math.floor(0.5 * (box[i, 2] + box[i, 5]) / size)),
-    )
-
-
-@merged_formula
 def _pairs_in_level(i, e, shapes, filters, grid, phase, pairs, base, found):
     """Pairs of shape i with those of a level; within its own level only those found from the lower cell."""
-    box, size = shapes.box, _cell_size(e, phase)
+    box, size = shapes.box, cell_size(e, phase)
     x0, x1 = int(math.floor(box[i, 0] / size - 0.5)), int(math.floor(box[i, 3] / size + 0.5))
     y0, y1 = int(math.floor(box[i, 1] / size - 0.5)), int(math.floor(box[i, 4] / size + 0.5))
     z0, z1 = int(math.floor(box[i, 2] / size - 0.5)), int(math.floor(box[i, 5] / size + 0.5))
     same = e == grid.level[i]
-    cx, cy, cz = _first_cell(box, i, size) if same else (x0, y0, z0)
+    cx, cy, cz = first_cell(box, i, size) if same else (x0, y0, z0)
     hash_mask = grid.bucket_start.size - 3
     for x in range(cx, x1 + 1):
         for y in range(cy if same and x == cx else y0, y1 + 1):
             for z in range(cz if same and x == cx and y == cy else z0, z1 + 1):
                 home = same and x == cx and y == cy and z == cz
-                wanted = _cell_key(e, x, y, z)
-                b = _bucket(wanted, hash_mask) + 1
+                wanted = cell_key(e, x, y, z)
+                b = bucket(wanted, hash_mask) + 1
                 for t in range(grid.bucket_start[b], grid.bucket_start[b + 1]):
                     j = grid.item[t]
                     if grid.key[j] != wanted or (home and j <= i):
                         continue
-                    if _boxes_meet(box, i, j) and _may_collide(i, j, shapes.body, filters):
+                    if boxes_meet(box, i, j) and may_collide(i, j, shapes.body, filters):
                         found = _put_pair(pairs, base, found, i, j)
     return found
 
@@ -258,8 +181,8 @@ def find_pairs(block, shapes, filters, planes, grid, used, h, slack, pairs):
         in_grid = grid.level_count[grid.level[i]] > FEW
         for s in range(singles):
             j = grid.single[s]
-            if j != i and (in_grid or i < j) and _boxes_meet(shapes.box, i, j):
-                if shapes.kind[j] != HALF_SPACE and _may_collide(i, j, shapes.body, filters):
+            if j != i and (in_grid or i < j) and boxes_meet(shapes.box, i, j):
+                if shapes.kind[j] != HALF_SPACE and may_collide(i, j, shapes.body, filters):
                     found = _put_pair(pairs, base, found, i, j)
         if not in_grid:
             continue
@@ -314,7 +237,7 @@ def pairs_of_kept(block, shapes, filters, planes, h, slack, kept, pairs):
     first = block * kept.pairs.capacity
     for k in range(first, first + kept.pairs.count[block]):
         i, j = kept.pairs.pair[k, 0], kept.pairs.pair[k, 1]
-        if _boxes_meet(shapes.box, i, j):
+        if boxes_meet(shapes.box, i, j):
             found = _put_pair(pairs, base, found, i, j)
     pairs.count[block] = found
 

@@ -7,9 +7,9 @@ from numba.extending import overload
 
 from ...kernels.cones import coulomb_shift, project
 from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.one_contact import contact_velocity, matrix_velocity, push_bodies
 from ..base import BLOCK, ContactArrays, MatrixArrays
 from .first_order import CONVERGED, MAX_ITERATIONS, RUNNING, check, first_value, project_all, refresh_shift
-from .one_contact import contact_velocity, matrix_velocity, push_bodies
 from .operators import product
 
 

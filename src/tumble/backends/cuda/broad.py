@@ -8,6 +8,7 @@ from typing import Any
 import numba.cuda as cuda
 import numpy as np
 
+from ...kernels.grid import bucket as _bucket
 from ...kernels.kinds import DYNAMIC
 from ..cpu import broad as host
 from ..cpu.broad import FEW, LEVELS, NO_LEVEL
@@ -21,7 +22,6 @@ xp = provider.xp
 cell_keys = item_pass(host.cell_keys)
 find_pairs = item_pass(host.find_pairs)
 _bins = item_pass(host.size_bins)
-_bucket = host._bucket
 
 
 def choose_phase(kind: Any, box: Any, level: Any, histogram: Any) -> int:

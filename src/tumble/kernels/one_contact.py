@@ -5,7 +5,7 @@ The products of `operators` take all contacts at once.
 
 from __future__ import annotations
 
-from ...kernels.jit import merged_formula
+from .jit import merged_formula
 
 
 @merged_formula
