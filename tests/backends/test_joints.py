@@ -10,6 +10,7 @@ import pytest
 import tumble as tb
 from tumble.backends.base import MotionArrays
 from tumble.backends.joint_arrays import (
+    CoordinateArrays,
     EnergyArrays,
     FactorArrays,
     FactorWork,
@@ -387,11 +388,14 @@ def test_energy_is_kept_by_the_inner_motion_alone(backend):
 
 
 class Spy(TwiceRun):
-    """Keeps what a call of `close_joints` was given, and what it made of it."""
+    """Keeps what the pass that closes joints was given by a step, and what it made of it."""
 
-    def close_joints(self, *arguments):
+    def close_rows(self, joints, rows, equality, kick, rule, trial, found):
+        coordinates = CoordinateArrays(joints.value, joints.jacobian)
+        arguments = (rule, equality, joints.frames, kick, coordinates, trial, rows.closing, found)
         self.given = [copied(a, {}) for a in arguments]
-        out = self._twice("close_joints", self.backend.close_joints)(*arguments)
+        self._twice("close_joints", self.backend.close_joints)(*(copied(a, {}) for a in arguments))
+        out = self.backend.close_rows(joints, rows, equality, kick, rule, trial, found)
         self.made = [copied(a, {}) for a in arguments]
         return out
 
@@ -416,7 +420,7 @@ def chains(count):
     return scene.build()
 
 
-@covers("close_joints")
+@covers("close_joints", "close_rows")
 @pytest.mark.parametrize("count", [1, 6])
 def test_joints_are_closed_at_the_end_of_the_drift(backend, count):
     """Rows hold after a drift with the new velocities, to what the pass says and to rounding of the size; the change of

@@ -48,14 +48,22 @@ class Pattern:
     """Mechanisms whose bodies are eliminated instead of their rows"""
 
     @classmethod
-    def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray, free: np.ndarray | None = None) -> Pattern:
+    def of(
+        cls,
+        body: np.ndarray,
+        element: np.ndarray,
+        movable: np.ndarray,
+        free: np.ndarray | None = None,
+        *,
+        by_bodies: bool = False,
+    ) -> Pattern:
         """body (n, 4), element (n,) of the equality rows; movable (bodies,); free (bodies,): those that nothing locks,
-        None: rows are eliminated throughout."""
+        None: rows are eliminated throughout. by_bodies: every tree by its bodies, also where its rows are cheaper."""
         mechanism_of, groups = _mechanisms(body, element, movable)
         order: list[int] = []
         mechanism, trees = [0], []
         for group in groups:
-            tree = None if free is None else tree_of(group, body, movable, free)
+            tree = None if free is None else tree_of(group, body, movable, free, by_bodies)
             trees.append(tree)
             order += _minimum_degree(group, body, element, movable) if tree is None else chain(*tree.rows)
             mechanism.append(len(order))

@@ -32,8 +32,10 @@ class Tree:
     """Rows of the joint that holds each; none of a root that floats"""
 
 
-def tree_of(rows: list[int], body: np.ndarray, movable: np.ndarray, free: np.ndarray) -> Tree | None:
-    """The tree of a mechanism with these rows, body (n, 4), if it is one and cheaper than its rows.
+def tree_of(
+    rows: list[int], body: np.ndarray, movable: np.ndarray, free: np.ndarray, by_bodies: bool = False
+) -> Tree | None:
+    """The tree of a mechanism with these rows, body (n, 4), if it is one and cheaper than its rows (by_bodies: always).
 
     free (bodies,): bodies that nothing locks."""
     edges: dict[tuple[int, ...], list[int]] = {}
@@ -55,7 +57,7 @@ def tree_of(rows: list[int], body: np.ndarray, movable: np.ndarray, free: np.nda
     if len(ground) > 1 or len(near) != 1 + sum(len(pair) == 2 for pair in edges):
         return None
     tree = _leaves_first(near, ground)
-    return tree if DEARER * _by_bodies(tree) < _by_rows(tree) else None
+    return tree if by_bodies or DEARER * _by_bodies(tree) < _by_rows(tree) else None
 
 
 def _leaves_first(near: dict[int, dict[int, list[int]]], ground: dict[int, list[int]]) -> Tree:
