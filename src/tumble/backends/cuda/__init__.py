@@ -50,6 +50,7 @@ from .joints import (
     close_joints,
     eliminate,
     factor_joints,
+    forward_joints,
     mechanism_energies,
     row_speeds,
     solve_joints,
@@ -98,7 +99,7 @@ __all__ = [
     "scale_rows", "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize",
     "total", "unscale_impulses", "weigh", "zeros",
     "articulated_diagonal", "articulated_product", "articulated_rows", "articulated_velocity", "close_joints",
-    "eliminate", "factor_joints", "mechanism_energies", "over_mechanisms", "over_rows", "row_speeds", "solve_joints",
+    "eliminate", "factor_joints", "forward_joints", "mechanism_energies", "over_mechanisms", "over_rows", "row_speeds", "solve_joints",
     "take_rows", "turn_inertia", "worst_of", *PASSES["joint_stages"],
 ]  # fmt: skip
 globals().update({stage: STAGES[stage] for stage in PASSES["joint_stages"]})

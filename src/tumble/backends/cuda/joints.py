@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...kernels.joint_blocks import add_sides, mechanism_blocks, note_entry, tree_block
-from ...kernels.joint_rows import SIDES, row_speed
+from ...kernels.joint_rows import SIDES, forward_mechanism, row_speed
 from ...kernels.mechanism_energy import turned_inertia
 from ..cpu import joints, mechanisms, projection
 from . import provider
@@ -25,7 +25,7 @@ mechanism_energies = item_pass(mechanisms.mechanism_energies, threads=LONG)
 _answer = item_pass(joints._answer_mechanisms, threads=LONG)
 _mobilities = item_pass(joints._mobilities, threads=LONG)
 _tree_blocks, _note, _add_sides, _turn = map(pass_over, (tree_block, note_entry, add_sides, turned_inertia))
-_blocks = pass_over(mechanism_blocks, LONG)
+_blocks, _forward = pass_over(mechanism_blocks, LONG), pass_over(forward_mechanism, LONG)
 _ROOM: dict[str, Any] = {}
 
 
@@ -78,6 +78,11 @@ def row_speeds(body: Any, jacobian: Any, v: Any, out: Any) -> None:
 def turn_inertia(body: Any, moves: Any, inertia: Any, locked: Any, orientation: Any, out: Any) -> None:
     """World inverse inertia (n, 6) of the bodies listed, zero where they do not move."""
     _turn(len(body), body, moves, inertia, locked, orientation, out)
+
+
+def forward_joints(factor: Any, x: Any) -> None:
+    """See `backends.cpu.joints.forward_joints`."""
+    _forward(len(factor.mechanism) - 1, factor, x)
 
 
 def take_rows(rows: Any, first: Any, built: Any, state: Any, out: Any) -> int:
