@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..backends.joint_arrays import TreeArrays
 from .joint_trees import Tree, tree_arrays, tree_of
@@ -74,7 +76,7 @@ class Pattern:
             parts.append(known[key])
             bodies.append(own)
         rows = np.concatenate([[0], np.cumsum([len(p.order) for p in parts])]).astype(np.int64)
-        places = [np.array(group, np.int64)[p.order] for group, p in zip(groups, parts)]
+        places = [group[p.order] for group, p in zip(groups, parts)]
         columns = [p.column + first for p, first in zip(parts, rows)]
         parents = [np.where(p.parent >= 0, p.parent + first, -1) for p, first in zip(parts, rows)]
         trees = [None if p.tree is None else (p.tree, own, first) for p, own, first in zip(parts, bodies, rows)]
@@ -120,30 +122,26 @@ def _joined(starts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], *(s[1:] + first for s, first in zip(starts, ends))]).astype(np.int64)
 
 
-def _mechanisms(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
-    """Connected sets of movable bodies, and the rows of each. Rows without a movable body stand alone."""
-    root = np.arange(len(movable))
-
-    def find(b: int) -> int:
-        while root[b] != b:
-            root[b] = root[root[b]]
-            b = root[b]
-        return b
-
-    own = [[int(b) for b in row if b >= 0 and movable[b]] for row in body]
-    for bodies in own:
-        for b in bodies[1:]:
-            x, y = find(bodies[0]), find(b)
-            root[max(x, y)] = min(x, y)
-    groups: dict[int, list[int]] = {}
-    for r, bodies in enumerate(own):
-        groups.setdefault(find(bodies[0]) if bodies else -1 - int(element[r]), []).append(r)
-    number = {key: k for k, key in enumerate(groups)}
-    mechanism_of = np.full(len(movable), -1, np.int64)
-    for bodies in own:
-        for b in bodies:
-            mechanism_of[b] = number[find(b)]
-    return mechanism_of, list(groups.values())
+def _mechanisms(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Connected sets of movable bodies, and the rows of each, in the order of their first rows. Rows without a movable
+    body stand alone."""
+    count, n = body.shape[0], len(movable)
+    own = np.where((body >= 0) & movable[body], body, n)
+    first = own.min(axis=1, initial=n)
+    row, side = np.nonzero((own < n) & (own != first[:, None]))
+    links = sp.coo_matrix((np.ones(len(row)), (first[row], own[row, side])), shape=(n + 1, n + 1))
+    part = connected_components(links, directed=False)[1].astype(np.int64)
+    key = np.where(first < n, part[np.minimum(first, n)], -1 - element.astype(np.int64))
+    _, begin, inverse = np.unique(key, return_index=True, return_inverse=True)
+    number = np.empty(len(begin), np.int64)
+    number[np.argsort(begin)] = np.arange(len(begin))
+    of_row = number[inverse.reshape(count)]
+    mechanism_of = np.full(n + 1, -1, np.int64)
+    mechanism_of[own] = of_row[:, None]
+    rows = np.argsort(of_row, kind="stable")
+    ends = np.cumsum(np.bincount(of_row, minlength=len(begin)))
+    mechanism_of[n] = -1
+    return mechanism_of[:n], np.split(rows, ends[:-1]) if len(begin) else []
 
 
 def _minimum_degree(rows: list[int], body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> list[int]:

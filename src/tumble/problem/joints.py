@@ -9,6 +9,7 @@ A step's work is done by the passes of `backends.cpu.joint_stages`, a few calls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -165,12 +166,12 @@ class Joints:
         ))  # fmt: skip
         self._found = backend.zeros((n, 4))
 
-    def _once(self, name: str, parts: tuple, make: type | None = None) -> tuple:
-        """A group of these arrays: the last one where they are the same, which a call recognises at once."""
+    def _once(self, name: str, of: object, make: Callable[[], tuple]) -> tuple:
+        """A group that belongs to `of`: the last one where that is the same, which a call recognises at once."""
         last = self._kept.get(name)
-        if last is None or len(last) != len(parts) or any(a is not b for a, b in zip(last, parts)):
-            last = self._kept[name] = parts if make is None else make(*parts)
-        return last
+        if last is None or last[0] is not of:
+            last = self._kept[name] = of, make()
+        return last[1]
 
     # ------------------------------------------------------------------ the present step
 
@@ -257,7 +258,7 @@ class Joints:
         b = self.bounded
         if self._any_stuck:
             self.stops.stuck[:] = False
-        limits = self._once("limits", (b.bias, b.bound, b.active, self.stops.stuck))
+        limits = self._once("limits", b.bias, lambda: (b.bias, b.bound, b.active, self.stops.stuck))
         stuck = self.backend.join_contacts(op, self.where, self._answers, friction, limits, rule, diagonal, out)
         self._any_stuck, self.stuck = bool(stuck), ()
         if stuck:  # the equalities leave such a row no freedom
@@ -269,7 +270,9 @@ class Joints:
 
     def _bodies_at(self, when: str, orientation: np.ndarray) -> JointedBodies:
         w = self.where
-        return self._once(when, (w.start, w.body, w.kind, w.mass, w.inertia, orientation), JointedBodies)
+        return self._once(
+            when, orientation, lambda: JointedBodies(w.start, w.body, w.kind, w.mass, w.inertia, orientation)
+        )
 
     def react(self, bounded: np.ndarray, orientation: np.ndarray, before: np.ndarray, velocity: np.ndarray) -> Works:
         """The impulses after the contacts have been solved, `bounded` (active,) and what the elimination answered, and
@@ -332,14 +335,14 @@ class Joints:
         b, s, w = self.backend, rows.kick, self.where
         x, q = self._trial_position, self._trial_orientation
         closed = s.rows.rigid if rows is self.exact else self.stops.close(self._start_value, self._dt)
-        b.place_unmoved(self.arrays, kick, rest, velocity, x, q)
+        if len(self.arrays.still):
+            b.place_unmoved(self.arrays, kick, rest, velocity, x, q)
         for body, (position, orientation) in poses.items():
             x[body], q[body] = position, orientation
-        parts = (
+        equality = self._once("equality" if rows is self.exact else "stops", closed, lambda: EqualityArrays(
             w.start, w.body, s.body, s.built.weighted, s.factors, s.rows.coord, s.rows.weight, s.built.wanted, closed,
-        )  # fmt: skip
-        equality = self._once("equality" if rows is self.exact else "stops", parts, EqualityArrays)
-        trial = self._once("trial", (velocity, x, q), TrialArrays)
+        ))  # fmt: skip
+        trial = self._once("trial", velocity, lambda: TrialArrays(velocity, x, q))
         rule = ClosingRule(rest, PROJECTED * self.size, rounds)
         self.drift, self.drift_before, worst = b.close_rows(
             self.arrays, rows.closed, equality, kick, rule, trial, self._found
@@ -384,7 +387,7 @@ class Joints:
         The time and coordinates of the state must still be those of the step's start.
         """
         b, stops, rows = self.backend, self.stops, self.exact
-        motion, at, bodies = motion_of(state), (self._near(state), h), self._bodies_at("end", state.orientation)
+        motion, at, bodies = self._motion_of(state), (self._near(state), h), self._bodies_at("end", state.orientation)
         keeps = self.drift <= CLOSED * self.size and not self.fighting
         step, inertia, owed = (h, CLOSED * self.size), self._inverse_inertia, state.energy_owed
         groups, rates = self.energy.groups(state.position, state.orientation, keeps), self.targets.rates(state, h)
@@ -412,17 +415,20 @@ class Joints:
         self.strained = bool(done[2])
         return done[0], done[1]
 
+    def _motion_of(self, state: State) -> MotionArrays:
+        last = self._once("motion", state.position, lambda: motion_of(state))
+        same = last.orientation is state.orientation and last.velocity is state.velocity and last.spin is state.spin
+        return last if same else motion_of(state)
+
     @property
     def _none(self) -> np.ndarray:
-        if "none" not in self._kept:
-            self._kept["none"] = (self.backend.zeros(self.count),)
-        return self._kept["none"][0]
+        return self._once("none", None, lambda: (self.backend.zeros(self.count),))[0]
 
     def finish(self, state: State, velocity: np.ndarray, h: float) -> None:
         """After the step: coordinates (from those before) and impulses into the state."""
         value = self.backend.zeros(self.model.coord_count)
         self.backend.remember_joints(
-            self.arrays, motion_of(state), self._near(state), h, velocity, self._symmetric, value
+            self.arrays, self._motion_of(state), self._near(state), h, velocity, self._symmetric, value
         )
         state.coordinate, state.row_impulse, state.energy_owed = value, self.arrays.end.copy(), self._owed
 

@@ -99,8 +99,8 @@ __all__ = [
     "scale_rows", "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize",
     "total", "unscale_impulses", "weigh", "zeros",
     "articulated_diagonal", "articulated_product", "articulated_rows", "articulated_velocity", "close_joints",
-    "eliminate", "factor_joints", "forward_joints", "mechanism_energies", "over_mechanisms", "over_rows", "row_speeds", "solve_joints",
-    "take_rows", "turn_inertia", "worst_of", *PASSES["joint_stages"],
+    "eliminate", "factor_joints", "forward_joints", "mechanism_energies", "over_mechanisms", "over_rows",
+    "row_speeds", "solve_joints", "take_rows", "turn_inertia", "worst_of", *PASSES["joint_stages"],
 ]  # fmt: skip
 globals().update({stage: STAGES[stage] for stage in PASSES["joint_stages"]})
 
