@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py [SECTION ...]
 
-Sections: agree, iteration, kernels, step, pour, large, against; all of them if none is named.
+Sections: agree, iteration, kernels, step, pour, large, against, robots; all of them if none is named.
 """
 
 from __future__ import annotations
@@ -288,6 +288,45 @@ def large(count: int = 10_000_000) -> None:
     )  # fmt: skip
 
 
+def robots(count: int = 10_000, steps: int = 60) -> None:
+    """Robots of 20 bodies with servos that have a maximum, standing on balls for feet: a step, its stages, and how long
+    making the simulation takes."""
+    part = tb.SceneBuilder()
+    for k in range(2):
+        part.add_body(tb.Sphere(0.05), mass=4.0, position=(0.46 - 0.92 * k, 0, 0.3), name=f"trunk{k}")
+    part.add_joint("revolute", "trunk0", "trunk1", anchor=(0, 0, 0.3), axis=(0, 1, 0), name="waist")
+    part.add_motor("waist", "position", target=0.0, stiffness=400.0, damping=20.0, maximum=60.0)
+    for k in range(18):
+        x, side = 0.8 - 0.2 * (k // 2), 1.0 - 2.0 * (k % 2)
+        part.add_body(tb.Sphere(0.02), mass=0.3, position=(x, 0.12 * side, 0.0201), name=f"foot{k}")
+        trunk, name = "trunk0" if x > 0.0 else "trunk1", f"hip{k}"
+        part.add_joint("revolute", trunk, f"foot{k}", anchor=(x, 0.12 * side, 0.28), axis=(0, 1, 0), name=name)
+        part.add_motor(name, "position", target=0.0, stiffness=100.0, damping=5.0, maximum=10.0)
+    begin, side = time.perf_counter(), int(np.ceil(np.sqrt(count)))
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    scene.replicate(part, position=tb.grid_points((side, side, 1), 2.5)[:count], name="robot")
+    model = scene.build()
+    built = time.perf_counter() - begin
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), backend="cuda")
+    made = time.perf_counter() - begin - built
+    timed_stages()
+    reports, spent = [], []
+    for _ in range(steps):
+        start = time.perf_counter()
+        reports.append(sim.step())
+        spent.append(time.perf_counter() - start)
+    late = reports[steps // 2 :]
+    say(
+        robots=count, bodies=model.body_count, contacts=late[-1].contacts, build_s=built, simulation_s=made,
+        ms_first_step=1e3 * spent[0], ms_a_step=1e3 * float(np.median(spent[steps // 2 :])),
+        ms_best=1e3 * min(spent), iterations=float(np.mean([r.iterations for r in late])),
+        missed=sum(not r.converged for r in reports), drift=max(r.joint_drift for r in reports),
+        energy_defect=max(abs(r.energy_defect) for r in reports),
+        stages={name: 1e3 * float(np.median([r.seconds[name] for r in late])) for name in late[-1].seconds},
+    )  # fmt: skip
+
+
 def against(count: int = 1_000_000, iterations: int = 30) -> None:
     """The same steps on the processors of this machine."""
     model, sims = box_of_spheres(count, layers=40, fill=0.12, jitter=0.0095), {}
@@ -312,7 +351,7 @@ def against(count: int = 1_000_000, iterations: int = 30) -> None:
 
 if __name__ == "__main__":
     sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step}
-    sections |= {"pour": pour, "large": large, "against": against}
+    sections |= {"pour": pour, "large": large, "against": against, "robots": robots}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)

@@ -168,11 +168,12 @@ def jointed(seed, count, *, mechanisms=6, soft=False, bounded=5):
     number = bounded if mechanisms else 0
     b_sides = np.full((number, 4), -1, np.int32)
     for k in range(number):
-        b_sides[k, : k % 4 + 1] = members[k % mechanisms][: k % 4 + 1]
+        b_sides[k, : k % 4 + 1] = members[k * mechanisms // number][: k % 4 + 1]
     b_rows = random_rows(rng, b_sides)
     arrays = ArticulatedArrays(
         contacts, sides, rows, weighted(sides, rows, inverse_mass), factors, np.full(len(rows), np.nan), b_sides,
         b_rows, weighted(b_sides, b_rows, inverse_mass), np.abs(rng.normal(size=number)),
+        np.searchsorted(np.arange(number) * mechanisms // max(1, number), np.arange(mechanisms + 1)),
     )  # fmt: skip
     # The buffers of a problem with joints hold the bounded rows after the contacts.
     assert number <= data.SPARE

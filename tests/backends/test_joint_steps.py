@@ -139,12 +139,14 @@ def test_bounded_rows_of_a_step(backend, theta):
     assert np.array_equal(passed, ~kept & (out.g + H * (of_bodies @ velocity.ravel()) < 0.0)) and passed.any()
     taken = (
         np.zeros((n, 4), np.int32), np.full((n, 24), np.nan), np.full((n, 24), np.nan), *np.full((3, n), np.nan),
-        np.zeros(n, np.int64),
+        np.zeros(n, np.int64), np.full(5, -1),
     )  # fmt: skip
-    count = backend.take_rows(rows, out, state, taken)
+    first = np.array([7, 7, 100, 250, n])  # of four mechanisms; the rows before are on bodies without joints
+    count = backend.take_rows(rows, first, out, state, taken)
     assert count == kept.sum()
+    assert taken[-1].tolist() == [kept[:f].sum() for f in first]
     sources = (rows.body, out.jacobian, out.weighted, out.compliance, out.bias, state.bound, rows.number)
-    for got, source in zip(taken, sources, strict=True):
+    for got, source in zip(taken[:-1], sources, strict=True):
         assert np.array_equal(got[:count], source[kept])
 
     impulse, kind = rng.normal(size=n), own.kind

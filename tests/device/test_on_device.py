@@ -161,14 +161,117 @@ def test_what_it_does_not_do_is_refused_by_name(device):
         scene.add_material(tb.Material(friction=0.3, rolling_friction=1e-3, name="default"))
         ball(scene)
 
-    def joined(scene):
-        a, b = (scene.add_body(tb.Sphere(0.1), density=1e3, position=(x, 0, 1.0)) for x in (0.0, 0.5))
-        scene.add_joint("spherical", a, b, anchor=(0.25, 0.0, 1.0))
-
     assert "pairs of shapes" in refused(lambda s: ball(s, tb.Box((0.1, 0.1, 0.1))))
     assert "rolling" in refused(rolling)
-    assert "joints" in refused(joined)
     assert "moreau" in refused(ball, options=tb.StepOptions(dt=1e-3, integrator="moreau"))
     assert "unique" in refused(ball, options=tb.StepOptions(dt=1e-3, unique_forces=True))
     words = refused(ball, solver=tb.SolverNSGS())
     assert "SolverNSGS" in words and "SolverAPGD()" in words
+
+
+# ---------------------------------------------------------------------- joints
+
+
+def chain(links=3):
+    """A pendulum of rods without shapes on its way, one end on the ground."""
+    scene = tb.SceneBuilder()
+    above = None
+    for k in range(links):
+        at = (0.3 * k + 0.15, 0.0, 0.02 * k)
+        body = scene.add_body(tb.Sphere(0.05), mass=1.0, position=at, name=f"link{k}", velocity=(0, 0.1 * k, 0))
+        kind = "spherical" if k % 2 else "revolute"
+        axis = {} if k % 2 else {"axis": (0, 1, 0)}
+        scene.add_joint(kind, above, body, anchor=(0.3 * k, 0.0, 0.02 * k), name=f"joint{k}", **axis)
+        above = body
+    return scene.build()
+
+
+def walker(*, servo=False):
+    """A trunk on four legs with balls for feet, on a floor; hinges without motors, or held by servos with a maximum."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace(), position=(0, 0, 0))
+    scene.add_body(tb.Sphere(0.1), mass=4.0, position=(0, 0, 0.4), name="trunk")
+    for k, (x, y) in enumerate(((0.2, 0.15), (0.2, -0.15), (-0.2, 0.15), (-0.2, -0.15))):
+        scene.add_body(tb.Sphere(0.05), mass=0.5, position=(x, y, 0.0501), name=f"foot{k}", velocity=(0.1, 0, -0.2))
+        limits = {"limits": (-0.4, 0.6)} if servo else {}
+        scene.add_joint("revolute", "trunk", f"foot{k}", anchor=(x, y, 0.3), axis=(0, 1, 0), name=f"hip{k}", **limits)
+        if servo:
+            scene.add_motor(f"hip{k}", "position", target=0.1, stiffness=60.0, damping=2.0, maximum=4.0)
+    return scene.build()
+
+
+def stop():
+    """An arm that is thrown against its stop, and one that closes a loop of hinges with two others."""
+    scene = tb.SceneBuilder()
+    arm = scene.add_body(
+        tb.Sphere(0.1), mass=2.0, position=(0.5, 0, 1), velocity=(0, 0, -1.0), angular_velocity=(0, 2, 0), name="arm"
+    )
+    scene.add_joint("revolute", None, arm, anchor=(0, 0, 1), axis=(0, 1, 0), limits=(-1e-3, 1e-3), friction=0.1)
+    corners = [(2.0, 0, 1.0), (2.4, 0, 1.0), (2.2, 0, 1.3)]
+    three = [scene.add_body(tb.Sphere(0.05), mass=1.0, position=at) for at in corners]
+    scene.add_static(tb.HalfSpace(), position=(0, 0, 0.951))
+    for k in range(3):
+        a, b = corners[k], corners[(k + 1) % 3]
+        middle = tuple(0.5 * (p + q) for p, q in zip(a, b))
+        scene.add_joint("revolute", three[k], three[(k + 1) % 3], anchor=middle, axis=(0, 1, 0))
+    return scene.build()
+
+
+def assert_joints_alike(sims, reports):
+    """Motion, works, and forces of joints, to what the solver leaves."""
+    cpu, gpu = sims
+    for of in ("positions", "orientations", "velocities", "angular_velocities"):
+        np.testing.assert_allclose(getattr(gpu, of)(), getattr(cpu, of)(), rtol=0, atol=2e-8)
+    for one, other in zip(*reports):
+        assert one.contacts == other.contacts and one.redundant_rows == other.redundant_rows
+        assert other.joint_drift <= 1e-12 and one.parts == other.parts
+        for name in ("kinetic_energy", "potential_energy", "work_joints", "motor_power", "energy_defect"):
+            assert getattr(other, name) == pytest.approx(getattr(one, name), rel=1e-6, abs=1e-7), name
+    found, wanted = (sim.joint_reactions() for sim in (gpu, cpu))
+    for name in ("force", "torque", "value", "speed", "effort"):
+        got, twin = getattr(found, name), getattr(wanted, name)
+        np.testing.assert_allclose(got, twin, rtol=1e-5, atol=1e-4 * (1.0 + np.nanmax(np.abs(twin))), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "make", [chain, walker, lambda: walker(servo=True), stop], ids=["chain", "walker", "servo", "stop"]
+)
+def test_mechanisms_move_as_on_the_processor(make):
+    model = make()
+    sims, reports = [], []
+    for backend in ("cpu", "cuda"):
+        solver = tb.SolverAPGD(tolerance=1e-11, stop="natural_map", max_iterations=400)
+        sims.append(tb.Simulation(model, options=tb.StepOptions(dt=2e-3), solver=solver, backend=backend, threads=1))
+        reports.append([sims[-1].step() for _ in range(3)])
+    assert_joints_alike(sims, reports)
+
+
+def test_a_passive_mechanism_keeps_its_energy():
+    sim = tb.Simulation(chain(), options=tb.StepOptions(dt=2e-3), backend="cuda")
+    energy = []
+    for _ in range(5):
+        report = sim.step()
+        energy.append(report.kinetic_energy + report.potential_energy)
+        assert abs(report.energy_defect) < 1e-12
+    assert np.ptp(energy) < 1e-4 * report.kinetic_energy
+
+
+def test_a_checkpoint_of_a_robot_goes_on_elsewhere(tmp_path):
+    model = walker(servo=True)
+    sims = [tb.Simulation(model, options=tb.StepOptions(dt=2e-3), backend=b, threads=1) for b in ("cuda", "cpu")]
+    gpu, cpu = sims
+    gpu.set_target(model.joints.motors[0].name, 0.3)
+    gpu.step(), gpu.step()
+    gpu.save_checkpoint(tmp_path / "c.h5")
+    cpu.load_checkpoint(tmp_path / "c.h5")
+    for name in ("coordinate", "row_impulse", "energy_owed", "target"):
+        np.testing.assert_array_equal(getattr(cpu.state, name), getattr(gpu.state, name))
+    assert cpu.state.sha256() == gpu.state.sha256() and len(cpu.state.coordinate)
+    again = gpu.copy()
+    cpu.step(), gpu.step(), again.step()
+    assert again.state.sha256() == gpu.state.sha256()
+    np.testing.assert_allclose(gpu.positions(), cpu.positions(), rtol=0, atol=1e-6)
+    cpu.save_checkpoint(tmp_path / "d.h5")
+    gpu.load_checkpoint(tmp_path / "d.h5")
+    assert gpu.state.sha256() == cpu.state.sha256()
+    gpu.step()

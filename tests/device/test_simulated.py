@@ -13,7 +13,7 @@ from tumble.errors import OptionsError
 
 FOLDER = Path(__file__).parent
 PASSES = [FOLDER.parent / "backends" / f"test_{name}.py" for name in (
-    "protocol", "bodies", "broad", "items", "narrow", "operator", "rows", "scaling", "shapes",
+    "protocol", "bodies", "broad", "items", "joints", "joint_steps", "narrow", "operator", "rows", "scaling", "shapes",
 )]  # fmt: skip
 LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass and not are_kept and not stage"
 """Sizes that take a minute in the simulator; one test that counts the tests of all passes; pairs that are kept, which

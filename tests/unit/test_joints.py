@@ -156,7 +156,7 @@ def test_the_sparse_factor_agrees_with_dense_algebra_where_rows_depend_on_each_o
     from tumble.backends import cpu
     from tumble.backends.base import ContactArrays
 
-    arrays = joints.arrays(ContactArrays(0, *(np.zeros(0),) * 12, np.zeros((2, 0))))
+    arrays = joints.operator_arrays(ContactArrays(0, *(np.zeros(0),) * 12, np.zeros((2, 0))))
     out = free.copy()
     cpu.eliminate(arrays, out)
     assert out.ravel() == pytest.approx(wanted, abs=1e-9)

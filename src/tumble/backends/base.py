@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from types import FunctionType
-from typing import NamedTuple
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..kernels.descent import TREE_LEAF as TREE_LEAF
 from ..kernels.jit import BLOCK
 from .joint_arrays import FactorArrays
+
+Group = TypeVar("Group")
 
 ARRAYS = ("HOSTED", "zeros", "send", "fetch")
 """Whether a backend's arrays are NumPy's; how it makes them, takes those of NumPy and gives its own back."""
@@ -58,6 +60,12 @@ PASSES: dict[str, tuple[str, ...]] = {
     "stages": (
         "place_step", "search_pairs", "order_contacts", "assemble_rows", "scale_contacts", "judge_contacts",
         "act_impulses",
+    ),
+    # The same of jointed bodies
+    "joint_stages": (
+        "prepare_joints", "look_at_joints", "join_contacts", "scale_articulated", "judge_articulated", "look_out",
+        "act_articulated", "react_joints", "place_unmoved", "close_rows", "book_closing", "hold_joints",
+        "find_velocities", "rows_at_end", "hold_rows", "still_rows", "keep_velocities", "remember_joints",
     ),
     # The same over contacts in lanes
     "lanes": (
@@ -225,6 +233,7 @@ class ArticulatedArrays(NamedTuple):
     bounded_jacobian: np.ndarray  # (bounded, 24)
     bounded_weighted: np.ndarray  # (bounded, 24)
     bounded_compliance: np.ndarray  # (bounded,)
+    bounded_start: np.ndarray  # (mechanisms + 1,) int64: first bounded row of each
 
 
 class MassArrays(NamedTuple):
@@ -426,6 +435,38 @@ def over_passes(stage: Callable, passes: Mapping[str, Callable]) -> Callable:
     """A pass of `stages` in plain Python, which calls these passes instead of those of the processor."""
     plain = getattr(stage, "py_func", stage)
     return FunctionType(plain.__code__, {**plain.__globals__, **passes}, plain.__name__)
+
+
+def stages_over(module: ModuleType, passes: Mapping[str, Callable]) -> dict[str, Callable]:
+    """All stages of a module in plain Python, which call these passes, and each other, instead of those of the
+    processor; passes of formulas are made by these `over_rows` and its sisters."""
+    own = {name: value for name, value in vars(module).items() if callable(value) and not isinstance(value, type)}
+    names = vars(module) | passes
+    names |= {name: passes[value.over](value.formula) for name, value in own.items() if hasattr(value, "over")}
+    plain = {name: getattr(value, "py_func", getattr(value, "__wrapped__", value)) for name, value in own.items()}
+    found = {
+        name: FunctionType(value.__code__, names, name)
+        for name, value in plain.items()
+        if getattr(value, "__module__", "") == module.__name__ and hasattr(value, "__code__")
+    }
+    names |= found
+    return found
+
+
+def sent_group(backend: Any, group: Group) -> Group:
+    """A group of NumPy's arrays as arrays of a backend, in any depth; numbers stay."""
+    if isinstance(group, tuple):
+        parts = [sent_group(backend, part) for part in group]
+        return type(group)._make(parts) if hasattr(group, "_make") else type(group)(parts)  # type: ignore[attr-defined]
+    return backend.send(group) if isinstance(group, np.ndarray) else group
+
+
+def fetched_group(backend: Any, group: Any) -> Any:
+    """A group of a backend's arrays as NumPy's, in any depth; numbers stay."""
+    if isinstance(group, tuple):
+        parts = [fetched_group(backend, part) for part in group]
+        return type(group)._make(parts) if hasattr(group, "_make") else type(group)(parts)
+    return backend.fetch(group) if hasattr(group, "dtype") else group
 
 
 def blocks(count: int, block: int = BLOCK) -> int:

@@ -256,3 +256,74 @@ class MobilityArrays(NamedTuple):
     carried: np.ndarray  # (nodes, 36): its velocity for one of its parent
     root: np.ndarray  # (rows, 6) scratch
     work: np.ndarray  # (nodes, 6) scratch
+
+
+class StepArrays(NamedTuple):
+    """What all joints of a model share in a step: coordinates, targets, impulses by number of row."""
+
+    frames: FrameArrays
+    bodies: np.ndarray  # int64: that joints touch
+    still: np.ndarray  # int64: of these, those that no joint can move
+    value: np.ndarray  # (c,) at the kick
+    jacobian: np.ndarray  # (c, 12)
+    end_value: np.ndarray  # (c,) at the end of the step
+    end_jacobian: np.ndarray  # (c, 12)
+    target: np.ndarray  # (motors,)
+    role: np.ndarray  # (r,) int8
+    impulse: np.ndarray  # (r,) of this step's kick
+    end_impulse: np.ndarray  # (r,) of this step besides
+    end: np.ndarray  # (r,) what the next step knows
+    kick_orientation: np.ndarray  # (n, 4)
+    inverse_mass: np.ndarray  # (n, 3)
+
+
+class MechanismBodies(NamedTuple):
+    """Which bodies joints connect."""
+
+    start: np.ndarray  # (mechanisms + 1,) int64 into body
+    body: np.ndarray  # int64
+    mechanism_of: np.ndarray  # (n,) int64, -1 without joints
+    kind: np.ndarray  # (n,) int8
+    mass: np.ndarray  # (n,)
+    inertia: np.ndarray  # (n, 3)
+    locked: np.ndarray  # (n, 6) bool
+    moves: np.ndarray  # (n,) bool
+
+
+class SetArrays(NamedTuple):
+    """Equality rows, and scratch of a step (rows,)."""
+
+    system: RowSystem
+    pattern: PatternArrays
+    work: FactorWork
+    exact: np.ndarray  # bool: rows that hold in velocity
+    wanted: np.ndarray  # right sides
+    y: np.ndarray
+    reaction: np.ndarray
+    speed: np.ndarray
+    closing: ClosingWork
+    sums: np.ndarray  # (SUMS, mechanisms)
+
+
+class TorqueArrays(NamedTuple):
+    """Motors that give a torque or force (m,)."""
+
+    rows: JointRows
+    built: BuiltRows
+    motor: np.ndarray  # int64
+    impulse: np.ndarray
+    mechanism: np.ndarray  # (mechanisms + 1,) int64: first row of each
+    limit: np.ndarray  # bool, none of them
+    work: np.ndarray  # (3, m)
+
+
+class BoundedArrays(NamedTuple):
+    """Bounded rows (b,), and those that count, closed up."""
+
+    rows: JointRows
+    built: BuiltRows
+    state: BoundedState
+    slack: np.ndarray  # distance from which on a limit is a row
+    first: np.ndarray  # (mechanisms + 1,) int64: first row of each
+    active: tuple  # bodies, J, M^-1 J, compliance, bias, bound, number, and the first of each mechanism
+    work: np.ndarray  # (3, b)

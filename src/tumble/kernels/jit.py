@@ -308,7 +308,9 @@ def {name}(block, count, {arguments}):
     names = {"item": merged_formula(function), "unsigned": np.uint64, "__name__": function.__module__}
     exec(compile(source, function.__code__.co_filename, "exec"), names)
     names[name].__doc__ = function.__doc__
-    return blockwise(size)(names[name])
+    made = blockwise(size)(names[name])
+    made.formula, made.over = item, f"over_{items}"
+    return made
 
 
 most_threads, threads, set_threads = pool.most_threads, pool.threads, pool.set_threads

@@ -54,24 +54,28 @@ def _node_side(block, e, arm, mobility, k):
 
 
 @formula
-def contact_block(c, op, answers, fixed, diagonal):
-    """N_ii of contact c on trees; `diagonal` has that without the joints, `fixed` of which counts as nothing."""
-    contacts, mobility = op.contacts, answers.mobility
-    frame, arms = contacts.frame, contacts.arms
+def contact_side(block, c, side, op, answers):
+    """Add the share of one side of contact c, a node of a tree or a body without joints."""
+    contacts, frame, arms = op.contacts, op.contacts.frame, op.contacts.arms
     e = (
         (frame[0, c], frame[1, c], frame[2, c]),
         (frame[3, c], frame[4, c], frame[5, c]),
         (frame[6, c], frame[7, c], frame[8, c]),
     )
+    b = contacts.body_b[c] if side == 1 else contacts.body_a[c]
+    arm = (arms[3 * side, c], arms[3 * side + 1, c], arms[3 * side + 2, c])
+    k = op.factor.tree.node[b]
+    if k >= 0:
+        return _node_side(block, e, arm, answers.mobility, k)
+    return add_side(block, e, arm, contacts.inverse_mass, contacts.inverse_inertia, b)
+
+
+@formula
+def contact_block(c, op, answers, fixed, diagonal):
+    """N_ii of contact c on trees; `diagonal` has that without the joints, `fixed` of which counts as nothing."""
     block = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for side in range(2):
-        b = contacts.body_b[c] if side == 1 else contacts.body_a[c]
-        arm = (arms[3 * side, c], arms[3 * side + 1, c], arms[3 * side + 2, c])
-        k = op.factor.tree.node[b]
-        if k >= 0:
-            block = _node_side(block, e, arm, mobility, k)
-        else:
-            block = add_side(block, e, arm, contacts.inverse_mass, contacts.inverse_inertia, b)
+        block = contact_side(block, c, side, op, answers)
     for k in range(6):
         fixed_there = k < 3 and not block[k] > fixed * diagonal[k, c]
         diagonal[k, c] = 0.0 if fixed_there else block[k]

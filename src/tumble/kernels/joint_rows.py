@@ -85,7 +85,8 @@ def _factor_by_rows(first, end, pattern, system, factor, scratch):
     jacobian, weighted, compliance, whole = system.jacobian, system.weighted, system.compliance, system.whole
     l_start, l_row, l_value, inverse_pivot = factor.l_start, factor.l_row, factor.l_value, factor.inverse_pivot
     l_used, work, mark, path = scratch
-    mark[first:end] = -1
+    for k in range(first, end):
+        mark[k] = -1
     dropped = 0
     for k in range(first, end):
         work[k] = 0.0
@@ -160,6 +161,16 @@ def _solve_by_rows(first, end, factor, x):
 
 
 @formula
+def forward_mechanism(c, factor, x):
+    """x = L^-1 x on mechanism c, where its rows were eliminated."""
+    l_start, l_row, l_value = factor.l_start, factor.l_row, factor.l_value
+    if not factor.by_bodies.used[c]:
+        for j in range(factor.mechanism[c], factor.mechanism[c + 1]):
+            for p in range(l_start[j], l_start[j + 1]):
+                x[l_row[p]] -= l_value[p] * x[j]
+
+
+@formula
 def eliminate_mechanism(c, op, v):
     """v -= M^-1 G S^+ G^T v on mechanism c of an operator, whose reaction keeps S^+ G^T v."""
     first, end, y = op.factor.mechanism[c], op.factor.mechanism[c + 1], op.reaction
@@ -168,6 +179,14 @@ def eliminate_mechanism(c, op, v):
     solve_mechanism(c, op.factor, y)
     for r in range(first, end):
         push_row(op.body, op.weighted, r, -y[r], v)
+
+
+@formula
+def answer_mechanism(c, op, x, v):
+    """What the impulses of the bounded rows of mechanism c, and its joints, do to velocities."""
+    for r in range(op.bounded_start[c], op.bounded_start[c + 1]):
+        push_row(op.bounded_body, op.bounded_weighted, r, x[0, op.contacts.count + r], v)
+    eliminate_mechanism(c, op, v)
 
 
 @formula

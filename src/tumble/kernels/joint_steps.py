@@ -9,7 +9,7 @@ import math
 
 from ..enums import RowRole
 from .jit import formula, merged_formula
-from .joint_rows import SIDES, coordinate_at, own_row, push_row, row_speed, solve_mechanism
+from .joint_rows import SIDES, coordinate_at, forward_mechanism, own_row, push_row, row_speed, solve_mechanism
 from .joints import ANGLE, arctangent
 from .kinds import DYNAMIC
 from .linalg import add, cross, quat_exp, quat_multiply, row3, row4
@@ -186,6 +186,14 @@ def torque_impulse(i, motor, h, target, impulse):
 
 
 @formula
+def push_torques(c, torques, free):
+    """Torques of the motors of mechanism c into the free velocities."""
+    for i in range(torques.mechanism[c], torques.mechanism[c + 1]):
+        if torques.impulse[i] != 0.0:
+            push_row(torques.rows.body, torques.built.weighted, i, torques.impulse[i], free)
+
+
+@formula
 def obey(c, system, carried, free, out):
     """Velocities after which the equality rows hold; out: right sides, y, impulses by number of row.
 
@@ -201,6 +209,24 @@ def obey(c, system, carried, free, out):
     for r in range(first, end):
         push_row(rows.body, built.weighted, r, -y[r], free)
         impulse[rows.number[r]] = -y[r]
+
+
+@formula
+def contradict(c, system, wanted, left, sums):
+    """What is wanted of the rows of a mechanism: the largest, and the most that a row which depends on others misses.
+    left (rows,): scratch."""
+    factor = system.factor
+    first, end = factor.mechanism[c], factor.mechanism[c + 1]
+    most = miss = 0.0
+    for r in range(first, end):
+        left[r] = wanted[r]
+        most = max(most, abs(wanted[r]))
+    if factor.dropped[c] > 0:
+        forward_mechanism(c, factor, left)
+        for r in range(first, end):
+            if factor.inverse_pivot[r] == 0.0:
+                miss = max(miss, abs(left[r]))
+    sums[0, c], sums[1, c] = most, miss
 
 
 @formula
@@ -380,3 +406,34 @@ def take_target(k, constant, given, out):
         out[k] = math.nan if told else 0.0
     else:
         out[k] = given[k] if told else constant[k]
+
+
+@formula
+def scaled_bounded_row(r, place, scale, rows, out):
+    """Bounded row r in scaled impulses, whose block is at `place` + r. rows, out: J, M^-1 J, compliance."""
+    s = scale[0, place + int(r)]
+    for i in range(6 * SIDES):
+        out[0][r, i], out[1][r, i] = s * rows[0][r, i], s * rows[1][r, i]
+    out[2][r] = s * s * rows[2][r]
+
+
+@formula
+def bounded_block(r, place, bound, bias, friction, out):
+    """The cone and the bias of bounded row r, whose block is at `place` + r."""
+    c = place + int(r)
+    friction[c] = bound[r]
+    for k in range(out.shape[0]):
+        out[k, c] = 0.0
+    out[0, c] = bias[r]
+
+
+@formula
+def own_friction(c, friction, out):
+    """That of contact c."""
+    out[c] = friction[c]
+
+
+@formula
+def normal_diagonal(c, diagonal, out):
+    """That of contact c."""
+    out[c] = diagonal[0, c]

@@ -6,6 +6,7 @@ import math
 
 from .jit import formula
 from .linalg import cross, mat_t_vec, mat_vec, quat_matrix, row3, row4
+from .motion import world_inverse_inertia
 
 SLOW = 3e-3
 """An inner motion with less than about this part of the energy is left alone: a little energy would change it a lot."""
@@ -154,3 +155,13 @@ def keep_ideal_energy(c, mechanisms, bodies, ideal, wanted, before, freedoms, st
     most = wanted[c] + work.rest[c]
     strained = abs(energy - wanted[c]) > STRAIN * most or abs(work.owed[c]) > abs(before[c]) + LEFT * most
     work.strained[c] = is_ideal and strained
+
+
+@formula
+def turned_inertia(place, body, moves, inertia, locked, orientation, out):
+    """World inverse inertia of body[place], zero where it does not move."""
+    i = body[place]
+    m = quat_matrix(row4(orientation, i))
+    inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
+    for k in range(6):
+        out[i, k] = inv[k] if moves[i] else 0.0

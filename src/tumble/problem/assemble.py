@@ -126,7 +126,6 @@ class Rows:
         run = backend.over_contacts
         self._set_turns, self._take_turns = run(formulas.turning_friction), run(formulas.taken_turns)
         self._recall_numbers = run(formulas.recalled_numbers)
-        self._hold_immovable = run(formulas.immovable_bias)
         self._no_factor = no_factor(n if joints is None and self._rolls else 0)
         self._scratch: dict[tuple, tuple] = {}
         self._operator: ContactOperator | None = None
@@ -160,6 +159,8 @@ class Rows:
         """The largest at the start of the step [m]"""
         self._scratch.clear()
         self._operator = self._groups = None
+        self._jointed: ArticulatedOperator | None = None
+        self._joined: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def assemble(
         self,
@@ -236,7 +237,8 @@ class Rows:
 
     def _arrays_of(self, contacts: ContactTable, inverse_inertia: np.ndarray) -> ContactArrays:
         """The operator's arrays; those of the last step where nothing of them has changed."""
-        c, last = contacts, None if self._operator is None else self._operator.arrays
+        c, operator = contacts, self._operator if self._joints is None else self._jointed
+        last = None if operator is None else operator.contacts
         if last is not None and last.count == c.count and last.body_a is c.body_a:
             if last.inverse_inertia is inverse_inertia:
                 return last
@@ -279,7 +281,6 @@ class Rows:
     def _articulated(self, contacts: ContactTable, arrays: ContactArrays, h: float) -> ConeProblem:
         """The problem of contacts and bounded rows on jointed bodies."""
         operator, count = self._joint_operator(contacts, arrays, h)
-        self._set_blocks(contacts, self._friction, count)
         group = BlockGroup(BlockKind.CONE, 3, count, self._friction)
         return self._problem(group, operator, h)
 
@@ -292,7 +293,6 @@ class Rows:
         if free is not None:
             operator.relative(free, self._rows)
             self._take_turns(n, self._rows, self._bias)
-        self._set_blocks(contacts, self._friction[0], count)
         self._set_turns(n, contacts.pair, self._spin, self._roll, self._friction)
         self._friction[1:, n:count] = 0.0
         group = BlockGroup(BlockKind.ROLLING, 6, count, self._friction)
@@ -302,33 +302,32 @@ class Rows:
         self, contacts: ContactTable, arrays: ContactArrays, h: float
     ) -> tuple[ArticulatedOperator, int]:
         """N of contacts and bounded rows, and the number of both."""
-        joints, b, n = self._joints, self._backend, contacts.count
+        joints, b, n, diagonal = self._joints, self._backend, contacts.count, self._diagonal
         self._arrays = arrays
-        diagonal = self._diagonal
+        cones = self._friction[0] if self._rolls else self._friction
+        if joints is not None:
+            rule = (IMMOVABLE, self._gravity * h)
+            whole = joints.operator_arrays(arrays)
+            if self._joined is None:
+                self._joined = b.zeros(self._capacity), cones, self._bias
+            joints.join(whole, contacts.friction, rule, diagonal, self._joined)
+            return self._articulated_operator(whole), n + len(joints.bounded.active)
         b.contact_diagonal(
             n, arrays.body_a, arrays.body_b, arrays.frame, arrays.arms, arrays.inverse_mass, arrays.inverse_inertia,
             diagonal,
         )  # fmt: skip
-        if joints is None:
-            whole = without_joints(arrays, self._no_factor)
-        else:
-            whole, alone = joints.arrays(arrays), diagonal[0].copy()
-            joints.diagonal(whole, diagonal)
-            self._hold_immovable(n, alone, diagonal, IMMOVABLE, self._gravity * h, self._bias)
         if self._soft:
             diagonal[0, :n] += self._compliance[0, :n]
             diagonal[1:3, :n] += self._compliance[1, :n]
         b.free_frozen_rows(n, diagonal, self._bias)
-        return ArticulatedOperator(whole, b, diagonal), n + (len(joints.bounded.active) if joints else 0)
+        cones[:n] = contacts.friction[:n]
+        return ArticulatedOperator(without_joints(arrays, self._no_factor), b, diagonal), n
 
-    def _set_blocks(self, contacts: ContactTable, friction: np.ndarray, count: int) -> None:
-        """Friction of all blocks and the bias of the bounded ones."""
-        n = contacts.count
-        friction[:n] = contacts.friction[:n]
-        if self._joints is not None:
-            friction[n:count] = self._joints.bounded.bound
-            self._bias[:, n:count] = 0.0
-            self._bias[0, n:count] = self._joints.bounded.bias
+    def _articulated_operator(self, arrays: ArticulatedArrays) -> ArticulatedOperator:
+        """The last one where its arrays are the same: its buffers serve again."""
+        if self._jointed is None or self._jointed.arrays is not arrays:
+            self._jointed = ArticulatedOperator(arrays, self._backend, self._diagonal, self._jointed)
+        return self._jointed
 
     def warm_start(self, contacts: ContactTable, memory: ContactMemory, out: np.ndarray) -> int:
         """Impulses of the same contacts a step ago into out (3 or 6, cap); returns how many were found."""
@@ -410,4 +409,6 @@ def _arrays(kept: object) -> list[np.ndarray]:
 def without_joints(contacts: ContactArrays, none_at_all: FactorArrays) -> ArticulatedArrays:
     """The arrays of contacts alone in the form of those with joints."""
     none, rows, bodies = np.zeros(0), np.zeros((0, 24)), np.zeros((0, 4), np.int32)
-    return ArticulatedArrays(contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none)
+    return ArticulatedArrays(
+        contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none, np.zeros(1, np.int64)
+    )

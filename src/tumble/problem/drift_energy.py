@@ -14,9 +14,9 @@ from types import ModuleType
 
 import numpy as np
 
+from ..backends.base import sent_group
 from ..backends.joint_arrays import IdealArrays, KeptEnergy, MechanismArrays, PosedArrays
 from ..enums import BodyKind, JointKind
-from ..kernels.mechanism_energy import keep_ideal_energy
 from ..scene import rotation
 from ..scene.model import Model
 from .joint_system import RowSet
@@ -53,51 +53,54 @@ class DriftEnergy:
         motions: list[np.ndarray],
         partners: list[np.ndarray],
     ) -> None:
-        self._model, self._backend = model, backend
+        self._backend, send, zeros = backend, backend.send, backend.zeros
         twist_start = np.cumsum([0] + [len(m) for m in motions]).astype(np.int64)
-        self._mechanisms = MechanismArrays(start, body, twist_start, np.concatenate([*motions, np.zeros((0, 6))]))
+        twists = np.concatenate([*motions, np.zeros((0, 6))])
+        self._mechanisms = sent_group(backend, MechanismArrays(start, body, twist_start, twists))
         mass = np.array([model.body_mass[body[first:end]].sum() for first, end in pairwise(start)])
-        self._ideal = IdealArrays(
+        self._ideal = sent_group(backend, IdealArrays(
             kept, 0.5 * float(model.gravity @ model.gravity) * mass, mass,
             np.cumsum([0] + [len(p) for p in partners]).astype(np.int64),
             np.concatenate([*partners, np.zeros(0, np.int64)]).astype(np.int64),
             model.initial.position, model.initial.orientation, model.body_size,
-        )  # fmt: skip
+        ))  # fmt: skip
         n = len(kept)
         self._work = KeptEnergy(
-            np.zeros(n, bool), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.zeros((len(body), 6)),
-            np.zeros((6, len(body), 6)),
-        )  # fmt: skip
-        self._keep = backend.over_mechanisms(keep_ideal_energy)
+            zeros(n, bool), zeros(n), zeros(n), zeros(n, bool), zeros((len(body), 6)), zeros((6, len(body), 6))
+        )
+        self._mass, self._inertia = send(model.body_mass), send(model.body_inertia)
+        self._last: tuple | None = None
 
     def of(self, orientation: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         """(mechanisms,) kinetic energies with velocities (n, 6) in world axes [J]."""
-        m, own = self._model, self._mechanisms
-        out = np.zeros(len(own.start) - 1)
-        self._backend.mechanism_energies(own.start, own.body, m.body_mass, m.body_inertia, orientation, velocity, out)
+        own = self._mechanisms
+        out = self._backend.zeros(len(own.start) - 1)
+        self._backend.mechanism_energies(own.start, own.body, self._mass, self._inertia, orientation, velocity, out)
         return out
 
-    def keep(
-        self,
-        position: np.ndarray,
-        orientation: np.ndarray,
-        velocity: np.ndarray,
-        wanted: np.ndarray,
-        owed: np.ndarray,
-        freedoms: tuple[np.ndarray, np.ndarray],
-        step: tuple[float, float],
-    ) -> tuple[np.ndarray, bool]:
-        """Change velocities (n, 6), which obey the joints and will still, to the energies wanted (mechanisms,) [J].
+    def groups(self, position: np.ndarray, orientation: np.ndarray, keeps: bool) -> tuple:
+        """What `joint_stages.keep_velocities` keeps energies with, at these poses; keeps: whether it does.
 
-        owed (mechanisms,) [J]: what could not be given back before. Mechanisms whose freedoms (of bodies less rigid
-        rows, and rows dropped) are all common motions move as a rigid body: they have no inner motion, and the drift,
-        symplectic, keeps their energy to what swings with it. Returns what is owed now, and whether the step was too
-        long for the motion. step: its length, and the travel that is rest [m], as what gravity gives in a step is.
+        Velocities, which obey the joints and will still, are changed to the energies wanted. What could not be given
+        back is `owed`. Mechanisms whose freedoms (of bodies less rigid rows, and rows dropped) are all common motions
+        move as a rigid body: they have no inner motion, and the drift, symplectic, keeps their energy to what swings
+        with it.
         """
-        m, n = self._model, len(wanted)
-        bodies = PosedArrays(m.body_mass, m.body_inertia, position, orientation)
-        self._keep(n, self._mechanisms, bodies, self._ideal, wanted, owed, freedoms, step, velocity, self._work)
-        return self._work.owed.copy(), bool(self._backend.count_true(n, self._work.strained))
+        last = self._last
+        if (
+            last is None
+            or last[1].position is not position
+            or last[1].orientation is not orientation
+            or last[4] != keeps
+        ):
+            posed = PosedArrays(self._mass, self._inertia, position, orientation)
+            self._last = last = (self._mechanisms, posed, self._ideal, self._work, keeps)
+        return last
+
+    @property
+    def owed(self) -> np.ndarray:
+        """(mechanisms,) what could not be given back [J]"""
+        return self._work.owed
 
 
 def resisted_twists(kind: str, side: int, place: np.ndarray, axes: np.ndarray) -> np.ndarray:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from ..backends.joint_arrays import TreeArrays
-from .joint_trees import tree_arrays, tree_of
+from .joint_trees import Tree, tree_arrays, tree_of
 
 __all__ = ["Pattern", "row_bodies"]
 
@@ -48,53 +50,98 @@ class Pattern:
     """Mechanisms whose bodies are eliminated instead of their rows"""
 
     @classmethod
-    def of(cls, body: np.ndarray, element: np.ndarray, movable: np.ndarray, free: np.ndarray | None = None) -> Pattern:
+    def of(
+        cls,
+        body: np.ndarray,
+        element: np.ndarray,
+        movable: np.ndarray,
+        free: np.ndarray | None = None,
+        *,
+        by_bodies: bool = False,
+    ) -> Pattern:
         """body (n, 4), element (n,) of the equality rows; movable (bodies,); free (bodies,): those that nothing locks,
-        None: rows are eliminated throughout."""
+        None: rows are eliminated throughout. by_bodies: every tree by its bodies, also where its rows are cheaper."""
         mechanism_of, groups = _mechanisms(body, element, movable)
-        order: list[int] = []
-        mechanism, trees = [0], []
+        known: dict[tuple, _Part] = {}
+        parts, bodies = [], []
         for group in groups:
-            tree = None if free is None else tree_of(group, body, movable, free)
-            trees.append(tree)
-            order += _minimum_degree(group, body, element, movable) if tree is None else chain(*tree.rows)
-            mechanism.append(len(order))
-        number = np.array(order, np.int64)
-        place = np.zeros(len(order), np.int64)
-        place[number] = np.arange(len(order))
-        entries = _entries(body[number], movable)
-        start, column, pair_start, pair = _compressed(entries, len(number))
-        parent, l_start = _elimination_tree(start, column)
-        tree = tree_arrays(trees, place, len(movable))
+            sides = body[group]
+            own, local = np.unique(np.where((sides >= 0) & movable[sides], sides, -1), return_inverse=True)
+            local, own = local.reshape(sides.shape) - (own[0] < 0), own[own >= 0]
+            number = np.unique(element[group], return_inverse=True)[1]
+            loose = np.zeros(0, bool) if free is None else free[own]
+            key = local.tobytes(), number.tobytes(), loose.tobytes()
+            if key not in known:  # mechanisms of the same form have the same pattern
+                known[key] = _Part.of(local, number, len(own), None if free is None else loose, by_bodies)
+            parts.append(known[key])
+            bodies.append(own)
+        rows = np.concatenate([[0], np.cumsum([len(p.order) for p in parts])]).astype(np.int64)
+        places = [group[p.order] for group, p in zip(groups, parts)]
+        columns = [p.column + first for p, first in zip(parts, rows)]
+        parents = [np.where(p.parent >= 0, p.parent + first, -1) for p, first in zip(parts, rows)]
+        trees = [None if p.tree is None else (p.tree, own, first) for p, own, first in zip(parts, bodies, rows)]
+        none = np.zeros(0, np.int64)
         return cls(
-            number, np.array(mechanism, np.int64), start, column, pair_start, pair, parent, l_start, mechanism_of, tree
-        )
+            np.concatenate([*places, none]), rows, _joined([p.start for p in parts]), np.concatenate([*columns, none]),
+            _joined([p.pair_start for p in parts]), np.concatenate([*(p.pair for p in parts), none.reshape(0, 2)]),
+            np.concatenate([*parents, none]), _joined([p.l_start for p in parts]), mechanism_of,
+            tree_arrays(trees, len(movable)),
+        )  # fmt: skip
 
 
-def _mechanisms(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
-    """Connected sets of movable bodies, and the rows of each. Rows without a movable body stand alone."""
-    root = np.arange(len(movable))
+@dataclass(frozen=True)
+class _Part:
+    """The pattern of one mechanism, whose rows, bodies and entries are numbered from 0."""
 
-    def find(b: int) -> int:
-        while root[b] != b:
-            root[b] = root[root[b]]
-            b = root[b]
-        return b
+    order: np.ndarray
+    start: np.ndarray
+    column: np.ndarray
+    pair_start: np.ndarray
+    pair: np.ndarray
+    parent: np.ndarray
+    l_start: np.ndarray
+    tree: Tree | None
 
-    own = [[int(b) for b in row if b >= 0 and movable[b]] for row in body]
-    for bodies in own:
-        for b in bodies[1:]:
-            x, y = find(bodies[0]), find(b)
-            root[max(x, y)] = min(x, y)
-    groups: dict[int, list[int]] = {}
-    for r, bodies in enumerate(own):
-        groups.setdefault(find(bodies[0]) if bodies else -1 - int(element[r]), []).append(r)
-    number = {key: k for k, key in enumerate(groups)}
-    mechanism_of = np.full(len(movable), -1, np.int64)
-    for bodies in own:
-        for b in bodies:
-            mechanism_of[b] = number[find(b)]
-    return mechanism_of, list(groups.values())
+    @classmethod
+    def of(cls, body: np.ndarray, element: np.ndarray, bodies: int, free: np.ndarray | None, by_bodies: bool) -> _Part:
+        """body (rows, 4): those that can move."""
+        group, movable = list(range(len(body))), np.ones(bodies, bool)
+        tree = None if free is None else tree_of(group, body, movable, free, by_bodies)
+        order = _minimum_degree(group, body, element, movable) if tree is None else list(chain(*tree.rows))
+        number = np.array(order, np.int64)
+        start, column, pair_start, pair = _compressed(_entries(body[number], movable), len(number))
+        if tree is not None:
+            place = np.argsort(number)
+            tree = Tree(tree.body, tree.parent, [[int(place[r]) for r in own] for own in tree.rows])
+        return cls(number, start, column, pair_start, pair, *_elimination_tree(start, column), tree)
+
+
+def _joined(starts: list[np.ndarray]) -> np.ndarray:
+    """Starts of lists that follow each other, each of which begins with 0."""
+    ends = np.cumsum([0] + [int(s[-1]) for s in starts])
+    return np.concatenate([[0], *(s[1:] + first for s, first in zip(starts, ends))]).astype(np.int64)
+
+
+def _mechanisms(body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Connected sets of movable bodies, and the rows of each, in the order of their first rows. Rows without a movable
+    body stand alone."""
+    count, n = body.shape[0], len(movable)
+    own = np.where((body >= 0) & movable[body], body, n)
+    first = own.min(axis=1, initial=n)
+    row, side = np.nonzero((own < n) & (own != first[:, None]))
+    links = sp.coo_matrix((np.ones(len(row)), (first[row], own[row, side])), shape=(n + 1, n + 1))
+    part = connected_components(links, directed=False)[1].astype(np.int64)
+    key = np.where(first < n, part[np.minimum(first, n)], -1 - element.astype(np.int64))
+    _, begin, inverse = np.unique(key, return_index=True, return_inverse=True)
+    number = np.empty(len(begin), np.int64)
+    number[np.argsort(begin)] = np.arange(len(begin))
+    of_row = number[inverse.reshape(count)]
+    mechanism_of = np.full(n + 1, -1, np.int64)
+    mechanism_of[own] = of_row[:, None]
+    rows = np.argsort(of_row, kind="stable")
+    ends = np.cumsum(np.bincount(of_row, minlength=len(begin)))
+    mechanism_of[n] = -1
+    return mechanism_of[:n], np.split(rows, ends[:-1]) if len(begin) else []
 
 
 def _minimum_degree(rows: list[int], body: np.ndarray, element: np.ndarray, movable: np.ndarray) -> list[int]:

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
+from ..backends.base import sent_group
 from ..backends.joint_arrays import (
     BodyFactor,
     BuiltRows,
@@ -17,10 +18,12 @@ from ..backends.joint_arrays import (
     MobilityArrays,
     PatternArrays,
     RowSystem,
+    SetArrays,
     SystemArrays,
 )
 from ..enums import BodyKind, RowRole
 from ..kernels import joint_steps as formulas
+from ..kernels.joint_steps import SUMS
 from ..kernels.joint_trees import MOST_ROWS
 from ..scene.model import Model
 from .elimination import Pattern, row_bodies
@@ -29,40 +32,60 @@ __all__ = ["JointSystem", "RowSet", "built_rows", "joint_rows", "mobility_arrays
 
 
 class RowSet:
-    """Some rows in the order of elimination, with a system at the pose of the kick and one at the end of the step."""
+    """Some rows in the order of elimination, with a system at the pose of the kick and one at the end of the step.
+
+    Arrays with a backend's name are where its passes read them; those without are NumPy's."""
 
     def __init__(
         self, model: Model, backend: ModuleType, rows: np.ndarray, movable: np.ndarray, offset: np.ndarray
     ) -> None:
         """offset: of all rows."""
-        j, self._model, self._backend = model.joints, model, backend
+        j, self._backend = model.joints, backend
         bodies = row_bodies(j.row_coord, j.coord_frame, j.frame_body)
         whole = np.where(model.body_mass > 0.0, model.body_inertia.min(axis=1, initial=np.inf), 0.0)
         free = (whole > 0.0) & ~np.any(model.body_locked, axis=1)
-        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable, free)
+        self.pattern = Pattern.of(bodies[rows], j.row_element[rows], movable, free, by_bodies=not backend.HOSTED)
         self.rows = rows[self.pattern.order]
         """Numbers of the rows"""
         self.mechanism = np.repeat(np.arange(len(self.pattern.mechanism) - 1), np.diff(self.pattern.mechanism))
         """(rows,) mechanism of each"""
         self.arrays = joint_rows(model, self.rows, offset)
         self.body, self.coord, self.weight = self.arrays.body, self.arrays.coord, self.arrays.weight
-        role, n = self.arrays.role, len(rows)
+        role = self.arrays.role
         self.rigid, self.speed, self.motor = self.arrays.rigid, role == RowRole.SPEED, self.arrays.motor
         self.exact = self.rigid | self.speed
-        numbers, rounds = [np.zeros(n) for _ in range(6)], [np.zeros((6, n)) for _ in range(3)]
-        base, small = np.zeros((model.body_count, 6)), np.zeros((len(self.pattern.mechanism) - 1, 6, 7))
-        self.closing = ClosingWork._make([*numbers, *rounds, base, small])
-        self.before = np.zeros(n)
-        """(rows,) speeds before they are closed or held"""
-        self.kick = JointSystem(model, backend, self.pattern, self.arrays)
+        """Rows that hold in velocity"""
+        self._inverse_mass = backend.send(model.body_inverse_mass)
+        self._sent = sent_group(backend, self.arrays)
+        self._pattern = pattern_arrays(self.pattern, backend)
+        self.kick = self._system()
         self._end: JointSystem | None = None
+        zeros, n, mechanisms = backend.zeros, len(rows), len(self.pattern.mechanism) - 1
+        numbers, rounds = [zeros(n) for _ in range(6)], [zeros((6, n)) for _ in range(3)]
+        closing = ClosingWork._make([*numbers, *rounds, zeros((model.body_count, 6)), zeros((mechanisms, 6, 7))])
+        scratch = (backend.send(self.exact), *(zeros(n) for _ in range(4)), closing)
+        self.kicked = SetArrays(*self.kick.groups, *scratch, zeros((SUMS, mechanisms)))
+        """What passes read and write: at the kick, .."""
+        self.closed = self.kicked._replace(sums=zeros((SUMS, mechanisms)))
+        """.. when its joints are closed, .."""
+        self._ended = scratch, zeros((SUMS, mechanisms))
+
+    def _system(self) -> JointSystem:
+        return JointSystem(self._backend, self.pattern, self._sent, self._pattern, self._inverse_mass)
 
     @property
     def end(self) -> JointSystem:
         """The rows at the end of the step."""
         if self._end is None:
-            self._end = JointSystem(self._model, self._backend, self.pattern, self.arrays)
+            self._end = self._system()
+            self._at_end = SetArrays(*self._end.groups, *self._ended[0], self._ended[1])
         return self._end
+
+    @property
+    def ended(self) -> SetArrays:
+        """.. and at the end of the step."""
+        assert self.end is not None
+        return self._at_end
 
     def in_mechanisms(self, some: np.ndarray) -> np.ndarray:
         """(mechanisms,) how many of `some` rows (rows,) each mechanism has."""
@@ -73,21 +96,24 @@ class RowSet:
 class JointSystem:
     """Rows in the order of elimination. `assemble` first, then the rest."""
 
-    def __init__(self, model: Model, backend: ModuleType, pattern: Pattern, rows: JointRows) -> None:
-        self._backend, self._inverse_mass = backend, model.body_inverse_mass
+    def __init__(
+        self, backend: ModuleType, pattern: Pattern, rows: JointRows, entries: PatternArrays, inverse_mass: np.ndarray
+    ) -> None:
+        self._backend, self._inverse_mass, zeros = backend, inverse_mass, backend.zeros
         self.rows, self.body, n = rows, rows.body, len(rows.body)
-        self.built = built_rows(n)
+        self.built = sent_group(backend, built_rows(n))
         self.compliance = self.built.compliance
-        used, mark, path = (np.zeros(n, np.int64) for _ in range(3))
-        self._scratch = FactorWork(used, np.zeros(n), mark, path)
+        used, mark, path = (zeros(n, np.int64) for _ in range(3))
+        self._scratch = FactorWork(used, zeros(n), mark, path)
         self._inverse_inertia = np.zeros((0, 6))
-        p, entries = pattern, int(pattern.l_start[-1])
-        self._pattern = PatternArrays(p.start, p.column, p.pair_start, p.pair, p.parent)
+        p, count, send = pattern, int(pattern.l_start[-1]), backend.send
+        self._pattern = entries
         self.factors = FactorArrays(
-            p.mechanism, p.l_start, np.zeros(entries, np.int64), np.zeros(entries), np.zeros(n),
-            np.zeros(len(p.mechanism) - 1, np.int64), p.tree, body_factor(p),
+            send(p.mechanism), send(p.l_start), zeros(count, np.int64), zeros(count), zeros(n),
+            zeros(len(p.mechanism) - 1, np.int64), sent_group(backend, p.tree), sent_group(backend, body_factor(p)),
         )  # fmt: skip
         self.arrays = RowSystem(rows, self.built, self.factors)
+        self.groups = self.arrays, entries, self._scratch
         self._build, self._hold = backend.over_rows(formulas.build_row), backend.over_rows(formulas.hold_row)
 
     def assemble(
@@ -139,10 +165,6 @@ class JointSystem:
         self.solve(y)
         return y
 
-    def forward(self, y: np.ndarray) -> None:
-        """y = L^-1 y: what is left at a dropped row is how far it contradicts the rows before it."""
-        self._backend.forward_joints(self.factors, y)
-
     def push(self, y: np.ndarray, velocity: np.ndarray) -> None:
         """v += M^-1 G y."""
         self._backend.push_rows(self.body, self.built.weighted, y, velocity)
@@ -169,6 +191,12 @@ def _eases(model: Model, body: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     nimble = np.where(dynamic, 1.0 / np.where(least > 0.0, least, 1.0), 0.0)
     sides = np.maximum(body, 0)
     return np.where(body >= 0, light[sides], 0.0), np.where(body >= 0, nimble[sides], 0.0)
+
+
+def pattern_arrays(pattern: Pattern, backend: ModuleType) -> PatternArrays:
+    """Which rows touch which."""
+    p = pattern
+    return sent_group(backend, PatternArrays(p.start, p.column, p.pair_start, p.pair, p.parent))
 
 
 def built_rows(n: int) -> BuiltRows:

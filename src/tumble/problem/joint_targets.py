@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from .. import checks
+from .. import backends, checks
 from ..errors import BlowUpError, SceneError, message
 from ..kernels import joint_steps as formulas
 from ..scene.joint_model import JointModel, Target
@@ -19,9 +19,14 @@ class Targets:
     """Of the motors of a model, in the present step."""
 
     def __init__(self, model: JointModel, backend: ModuleType) -> None:
-        self._model, self._take = model, backend.over_rows(formulas.take_target)
-        self._rate = np.zeros(len(model.motors))
-        self.value = np.zeros(len(model.motors))
+        self._model, self._backend = model, backend
+        self._take = backends.choose("cpu").over_rows(formulas.take_target)
+        n = len(model.motors)
+        self._rate, self.host = np.zeros(n), np.zeros(n)
+        """As the host, whose numbers and functions they are, knows them"""
+        self.value = self.host if backend.HOSTED else backend.zeros(n)
+        """(motors,) where the passes read them"""
+        self._sent = [np.zeros(n), self.value], [np.zeros(n), self._rate if backend.HOSTED else backend.zeros(n)]
         self._changing = [k for k, m in enumerate(model.motors) if callable(m.target)]
         self._constant = np.array([0.0 if callable(m.target) else float(m.target) for m in model.motors])
         self.told = {int(k) for controller in model.controllers for k in controller.motors}
@@ -34,9 +39,10 @@ class Targets:
         j = self._model
         for k in self._changing:
             self._constant[k] = _at(j.motors[k].target, time, f"motor '{j.motors[k].name}'")
-        self._take(len(self.value), self._constant, state.target, self.value)
+        self._take(len(self.host), self._constant, state.target, self.host)
         for k, function in self.functions.items():
-            self.value[k] = _at(function, time, f"motor '{j.motors[k].name}'")
+            self.host[k] = _at(function, time, f"motor '{j.motors[k].name}'")
+        self._send(self.host, self._sent[0])
 
     def ask(self, now: float, value: np.ndarray, velocity: np.ndarray, jacobian: np.ndarray) -> None:
         """Call the controllers with the values (c,) and speeds of now; jacobian: of the coordinates (c, 12)."""
@@ -67,7 +73,8 @@ class Targets:
                         "The state before this step is kept.",
                     )
                 )
-            self.value[controller.motors] = target
+            self.host[controller.motors] = target
+        self._send(self.host, self._sent[0])
 
     def rates(self, state: State, h: float) -> np.ndarray:
         """(motors,) speeds of the targets at the end of a step of length h; not a number where nobody knows them."""
@@ -77,7 +84,15 @@ class Targets:
                 self._rate[k] = self.speed(k, state.time + h)
         for k in self.told:
             self._rate[k] = np.nan
-        return self._rate
+        return self._send(self._rate, self._sent[1])
+
+    def _send(self, numbers: np.ndarray, last: list[np.ndarray]) -> np.ndarray:
+        """To where passes read them, if they have changed; last: those that are there, on the host and as passes see
+        them."""
+        if not self._backend.HOSTED and not np.array_equal(numbers, last[0], equal_nan=True):
+            last[0][:] = numbers
+            last[1][:] = self._backend.send(numbers)
+        return last[1]
 
     def speed(self, motor: int, time: float) -> float:
         """Speed of a motor's target, by differences where it is a function."""

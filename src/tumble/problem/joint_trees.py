@@ -32,8 +32,10 @@ class Tree:
     """Rows of the joint that holds each; none of a root that floats"""
 
 
-def tree_of(rows: list[int], body: np.ndarray, movable: np.ndarray, free: np.ndarray) -> Tree | None:
-    """The tree of a mechanism with these rows, body (n, 4), if it is one and cheaper than its rows.
+def tree_of(
+    rows: list[int], body: np.ndarray, movable: np.ndarray, free: np.ndarray, by_bodies: bool = False
+) -> Tree | None:
+    """The tree of a mechanism with these rows, body (n, 4), if it is one and cheaper than its rows (by_bodies: always).
 
     free (bodies,): bodies that nothing locks."""
     edges: dict[tuple[int, ...], list[int]] = {}
@@ -55,7 +57,7 @@ def tree_of(rows: list[int], body: np.ndarray, movable: np.ndarray, free: np.nda
     if len(ground) > 1 or len(near) != 1 + sum(len(pair) == 2 for pair in edges):
         return None
     tree = _leaves_first(near, ground)
-    return tree if DEARER * _by_bodies(tree) < _by_rows(tree) else None
+    return tree if by_bodies or DEARER * _by_bodies(tree) < _by_rows(tree) else None
 
 
 def _leaves_first(near: dict[int, dict[int, list[int]]], ground: dict[int, list[int]]) -> Tree:
@@ -100,20 +102,24 @@ def _by_bodies(tree: Tree) -> float:
     return total
 
 
-def tree_arrays(trees: list[Tree | None], place: np.ndarray, bodies: int) -> TreeArrays:
-    """Of all mechanisms, in their order; place (rows,): of every row in the order of elimination."""
+def tree_arrays(trees: list[tuple[Tree, np.ndarray, int] | None], bodies: int) -> TreeArrays:
+    """Of all mechanisms, in their order: the tree, whose bodies and rows in the order of elimination are numbered from
+    0, those bodies, and the first of the rows; bodies: of the scene."""
     start, body, parent, rows = [0], [], [], []
-    for tree in trees:
-        first = len(body)
-        if tree is not None:
-            body += tree.body
-            parent += [first + p if p >= 0 else -1 for p in tree.parent]
-            rows += [(place[own[0]], place[own[-1]] + 1) if own else (0, 0) for own in tree.rows]
-        start.append(len(body))
+    for found in trees:
+        nodes = start[-1]
+        if found is not None:
+            tree, own, first = found
+            body.append(own[tree.body])
+            above = np.array(tree.parent, np.int64)
+            parent.append(np.where(above >= 0, nodes + above, -1))
+            ranges = np.array([(held[0], held[-1] + 1) if held else (0, 0) for held in tree.rows], np.int64)
+            rows.append(np.where(ranges[:, 1:] > 0, ranges + first, 0))
+            nodes += len(tree.body)
+        start.append(nodes)
+    none = np.zeros(0, np.int64)
+    body, parent = np.concatenate([*body, none]).astype(np.int64), np.concatenate([*parent, none])
     node = np.full(bodies, -1, np.int64)
     node[body] = np.arange(len(body))
     inner = np.isin(np.arange(len(body)), parent)
-    return TreeArrays(
-        np.array(start, np.int64), np.array(body, np.int64), np.array(parent, np.int64),
-        np.array(rows, np.int64).reshape(-1, 2), inner, node,
-    )  # fmt: skip
+    return TreeArrays(np.array(start, np.int64), body, parent, np.concatenate([*rows, none.reshape(0, 2)]), inner, node)

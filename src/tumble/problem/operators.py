@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..backends.base import ArticulatedArrays, ContactArrays, MatrixArrays, RollingArrays
 from ..errors import ProblemError, message
+from ..kernels.joint_steps import scaled_bounded_row
 
 __all__ = [
     "ArticulatedOperator", "ContactOperator", "DelassusOperator", "MatrixOperator", "RollingOperator", "StepOperator",
@@ -148,6 +149,10 @@ class ContactOperator:
         """Frames and compliance of the scaled operator."""
         return self._buffers
 
+    def take_buffers(self, other: ContactOperator) -> None:
+        """Those of an operator that is not used any more."""
+        self._buffers = other._buffers
+
     def jacobian(self) -> sp.csr_matrix:
         """D^T (3 contacts, 6 bodies): rows n, u, w of each contact."""
         a, n = self.arrays, self.count
@@ -193,9 +198,19 @@ class ArticulatedOperator:
 
     dim = 3
 
-    def __init__(self, arrays: ArticulatedArrays, backend: ModuleType, diagonal: np.ndarray) -> None:
-        self.arrays, self.backend, self._diagonal = arrays, backend, diagonal
+    def __init__(
+        self,
+        arrays: ArticulatedArrays,
+        backend: ModuleType,
+        diagonal: np.ndarray,
+        last: ArticulatedOperator | None = None,
+    ) -> None:
+        """last: an operator of other arrays, no longer used, whose buffers serve again."""
+        self.arrays, self.backend, self.diagonal = arrays, backend, diagonal
         self._contacts = ContactOperator(arrays.contacts, backend)
+        if last is not None:
+            self._contacts.take_buffers(last._contacts)
+        self._scaled: ArticulatedOperator | None = None
 
     @property
     def contacts(self) -> ContactArrays:
@@ -223,7 +238,7 @@ class ArticulatedOperator:
     def diagonal_blocks(self, out: np.ndarray) -> None:
         """See `DelassusOperator`. Exact for bounded rows and on mechanisms of up to 300 joint rows, else without the
         joints (an upper bound)."""
-        out[:] = self._diagonal
+        out[:] = self.diagonal
 
     @property
     def is_soft(self) -> bool:
@@ -232,16 +247,30 @@ class ArticulatedOperator:
 
     def scaled(self, scale: np.ndarray) -> ArticulatedOperator:
         """See `DelassusOperator`."""
-        a, n = self.arrays, self.arrays.contacts.count
-        s = scale[0, n : n + len(a.bounded_body), None]
-        frames = self._contacts.scaled(scale).arrays
-        arrays = a._replace(
-            contacts=frames,
-            bounded_jacobian=s * a.bounded_jacobian,
-            bounded_weighted=s * a.bounded_weighted,
-            bounded_compliance=s[:, 0] ** 2 * a.bounded_compliance,
-        )
-        return ArticulatedOperator(arrays, self.backend, self._diagonal)
+        made, a = self.room_for_scaled(), self.arrays
+        self._contacts.scaled(scale)
+        rows = (a.bounded_jacobian, a.bounded_weighted, a.bounded_compliance)
+        scale_rows = self.backend.over_rows(scaled_bounded_row)
+        scale_rows(len(a.bounded_body), a.contacts.count, scale, rows, made.bounded)
+        return made
+
+    def room_for_scaled(self) -> ArticulatedOperator:
+        """S N S before its frames, compliance and bounded rows are filled in; shares everything else."""
+        if self._scaled is None:
+            a, zeros, n = self.arrays, self.backend.zeros, len(self.arrays.bounded_body)
+            frames = self._contacts.room_for_scaled().arrays
+            rows = zeros((n, 24)), zeros((n, 24)), zeros(n)
+            arrays = a._replace(
+                contacts=frames, bounded_jacobian=rows[0], bounded_weighted=rows[1], bounded_compliance=rows[2]
+            )
+            self._scaled = ArticulatedOperator(arrays, self.backend, self.diagonal)
+        return self._scaled
+
+    @property
+    def bounded(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """J, M^-1 J and compliance of the bounded rows."""
+        a = self.arrays
+        return a.bounded_jacobian, a.bounded_weighted, a.bounded_compliance
 
     def to_sparse(self) -> sp.csr_matrix:
         """See `DelassusOperator`. A mechanism's part is dense."""

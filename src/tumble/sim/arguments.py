@@ -93,7 +93,6 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
     refused = {
         "pairs of shapes other than spheres with spheres, planes, boxes, capsules, cylinders and the like": has_convex
         or has_surfaces,
-        "joints, motors and springs": bool(model.joints.row_count or model.joints.motors),
         "emitters, sinks and measuring planes": bool(model.flow.columns),
         "rolling and spinning friction": model.pair_laws.rolls,
         "the integrator 'moreau'": options.integrator == Integrator.MOREAU,

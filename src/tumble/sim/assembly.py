@@ -158,7 +158,7 @@ def _check_speeds(model: Model, joints: Joints, state: State, h: float) -> None:
     )
     joints.prepare(kick, state, h, joints.inverse_inertia(state), velocity.copy(), controllers=False)
     joints.forget()
-    scale = float(np.abs(joints._rhs).max(initial=0.0))
+    scale = float(np.abs(joints.exact.kicked.wanted).max(initial=0.0))
     bad = joints.contradictions(1e-6 * scale + 1e-9)
     if bad:
         names, miss = bad[0]

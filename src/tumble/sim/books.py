@@ -10,7 +10,7 @@ import numpy as np
 
 from ..backends.base import blocks
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ContactOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator
 
 if TYPE_CHECKING:
     from .workspace import Workspace
@@ -91,6 +91,12 @@ class Bookkeeper:
             works = b.act_impulses(
                 rows, impulse, work.free, work.rows.before, contacts.gap, h, work.velocity, after, self._partial
             )
+        elif isinstance(operator, ArticulatedOperator):
+            change = rows.body_velocity
+            works = b.act_articulated(
+                operator.arrays, impulse, work.free, work.rows.before, contacts.gap, h, work.velocity, after,
+                self._partial,
+            )  # fmt: skip
         else:
             change = operator.velocity(impulse)
             work.set_velocity(change)

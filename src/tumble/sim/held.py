@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..backends.base import ContactArrays
+from ..backends.base import fetched_group
 from ..collide.contacts import Contacts
 from ..errors import OptionsError, message
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ContactOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator, StepOperator
 from ..scene.model import ContactMemory, State
 from .stepper import StepResult
 
 __all__ = ["Held", "copied", "fetched", "hosted"]
 
-BODIES = ("position", "orientation", "velocity", "spin")
+BODIES = ("position", "orientation", "velocity", "spin", "coordinate", "row_impulse", "energy_owed")
 
 
 class Held:
@@ -120,10 +120,14 @@ def hosted(result: StepResult) -> StepResult:
     for name, own in vars(contacts).items():
         if isinstance(own, np.ndarray):
             own[..., :n] = fetch(getattr(table, name)[..., :n])
-    arrays = problem.step_operator.contacts
-    parts = (fetch(value) if hasattr(value, "dtype") else value for value in arrays)
+    operator: StepOperator
     group = replace(problem.group, friction=fetch(problem.friction))
-    operator = ContactOperator(ContactArrays._make(parts), cpu)
+    if isinstance(problem.operator, ArticulatedOperator):
+        operator = ArticulatedOperator(
+            fetched_group(problem.backend, problem.operator.arrays), cpu, fetch(problem.operator.diagonal)
+        )
+    else:
+        operator = ContactOperator(fetched_group(problem.backend, problem.step_operator.contacts), cpu)
     here = ConeProblem(
         group, fetch(problem.bias), operator, problem.h, {}, problem.speed, problem.motion, problem.gap_shift
     )

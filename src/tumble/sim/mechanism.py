@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backends.base import KickedArrays, MotionArrays
+from ..backends.base import KickedArrays
 from ..kernels import joint_steps
-from ..scene.model import Model, State
+from ..problem.joints import motion_of
+from ..scene.model import State
 
 if TYPE_CHECKING:
     from .workspace import Workspace
 
-__all__ = ["Reaction", "hold_joints", "motion_of", "react", "world_velocity"]
+__all__ = ["Reaction", "react", "world_velocity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +46,23 @@ def react(
     start: np.ndarray | None,
 ) -> Reaction:
     """Reactions of the joints to the solved impulses (those of `bounded` rows given) and the projection onto them, into
-    `change`.
+    `change`, which work.velocity has already.
 
     start: what Moreau's integrator has to add to the kinetic energy for the way to the middle. Euler's drift begins
     with velocities along the joints, before the projection.
     """
     joints = work.joints
     assert joints is not None
-    work.set_velocity(change)
     done = joints.react(bounded, kick.orientation, work.before, work.velocity)
     resisted = max(0.0, -done.ideal) if start is None else 0.0
-    closed = joints.project(kick, work.velocity, rest, work.next_pose, (h, work.force, work.torque))
-    work.keep_change(change)
-    n = joints.mechanism_count
-    wanted = done.energy if start is None else start + closed.energy - closed.ideal
-    added = work.backend.total(n, closed.energy) - work.backend.total(n, done.energy)
+    loads = (h, work.force, work.torque)
+    closed = joints.project(kick, work.velocity, rest, work.next_pose, loads, change, work.free)
+    wanted = joints.kicked_energy
+    if start is not None:
+        energy, ideal = joints.closed_energies
+        wanted = start + energy - ideal
     return Reaction(
-        done.total + added - done.recovered,
+        done.total + (closed.energy - done.energy) - done.recovered,
         done.recovered,
         resisted,
         done.motors + closed.motors,
@@ -70,25 +71,8 @@ def react(
     )
 
 
-def hold_joints(model: Model, state: State, work: Workspace, h: float, wanted: np.ndarray) -> tuple[float, float]:
-    """The joints' kick at the end, after the drift: velocities along the joints, with the kinetic energy (mechanisms,)
-    that ideal ones leave; returns its work, and motors' [J]."""
-    assert work.joints is not None
-    body, velocity = work.joints.bodies, work.held
-    world_velocity(work, state, velocity)
-    done = work.joints.hold(state, velocity, h, wanted)
-    take = work.backend.over_rows(joint_steps.take_kick)
-    take(len(body), body, model.body_kind, motion_of(state), velocity, state.velocity, state.spin)
-    return done
-
-
 def world_velocity(work: Workspace, state: State, out: np.ndarray) -> None:
     """Velocities (n, 6) of jointed bodies, angular ones in world axes."""
     assert work.joints is not None
     body = work.joints.bodies
     work.backend.over_rows(joint_steps.world_velocity)(len(body), body, motion_of(state), out)
-
-
-def motion_of(state: State) -> MotionArrays:
-    """Poses and velocities."""
-    return MotionArrays(state.position, state.orientation, state.velocity, state.spin)

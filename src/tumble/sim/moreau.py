@@ -27,10 +27,10 @@ from ..kernels import contact_rows as formulas
 from ..options import StepOptions
 from ..problem.cone_problem import BlockGroup, ConeProblem
 from ..problem.joint_closing import close_at_end
-from ..problem.joints import CLOSED, PROJECTED, Joints
+from ..problem.joints import CLOSED, PROJECTED, Joints, motion_of
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
-from .mechanism import motion_of, world_velocity
+from .mechanism import world_velocity
 
 if TYPE_CHECKING:
     from .workspace import Workspace

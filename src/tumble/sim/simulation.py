@@ -96,7 +96,11 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     # ------------------------------------------------------------------ stepping
 
     def _assemble(self) -> None:
-        self.assembly = assemble(self.model, self._needs_joints("assemble"), self.state, self.options.dt)
+        joints = self._needs_joints("assemble")
+        state = self.state if self.backend.HOSTED else self.state.copy()
+        self.assembly = assemble(self.model, joints.host, state, self.options.dt)
+        if not self.backend.HOSTED:
+            self._held.replace(state)
 
     def prepare(self) -> None:
         """Compile the kernels, or load them from the cache; the first step does it otherwise."""
@@ -465,8 +469,9 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
             functions[k] = cast(Target, target)
             return
         functions.pop(k, None)
-        self.state.target = self.state.target.copy()
-        self.state.target[k] = checks.number(f"set_target('{motor}')", target)
+        acting = self._held.acting
+        acting.target = acting.target.copy()
+        acting.target[k] = checks.number(f"set_target('{motor}')", target)
 
     def _needs_joints(self, where: str) -> Joints:
         if self._work.joints is None:

@@ -25,7 +25,7 @@ from ..scene.model import State
 from ..solve.base import Solution, Solver
 from ..solve.unique_forces import unique_solution
 from .books import Books
-from .mechanism import Reaction, hold_joints, react
+from .mechanism import Reaction, react
 from .moreau import correct_positions, enter_middle, hold_in_velocity
 from .prediction import at_start, drop_normal_surface, predict, prescribe_motion
 from .report import Solved, StepReport, step_report
@@ -214,7 +214,7 @@ def _solve_with_limits(task: _Task, solver: Solver, scheme: _Scheme, work: Works
     solution = _in_reach(solver.solve(problem, law=law, guess=guess), task, solver, scheme, work)
     joints = work.joints
     for _ in range(LIMIT_ROUNDS):
-        if joints is None:
+        if joints is None or joints.bounded.all_count:
             break
         work.set_velocity(problem.step_operator.velocity(work.laws.unshifted(solution)))
         if not joints.catch_limits(work.velocity, scheme.h):
@@ -278,7 +278,7 @@ def _advance(
     state.memory = work.rows.remember(contacts, impulse)
     state.recovers = taken_back(solved.solution.converged, solved.solution.left)
     if joints is not None:
-        joints.finish(state, state.coordinate, work.velocity, h)
+        joints.finish(state, work.velocity, h)
     state.step += 1
     state.time += h
     if work.flow is not None:
@@ -306,7 +306,8 @@ def _drift(state: State, kick: KickedArrays, change: np.ndarray, scheme: _Scheme
 
 def _hold(state: State, begun: _Begun, reaction: Reaction, books: Books, scheme: _Scheme, work: Workspace) -> None:
     """Velocities along the joints at the end of the step, and what the joints did in it."""
-    left, by_motors = hold_joints(work.model, state, work, scheme.h, reaction.wanted)
+    assert work.joints is not None
+    left, by_motors = work.joints.hold(state, work.held, scheme.h, reaction.wanted)
     books.kinetic += left
     books.joints = begun.entry + reaction.work + left
     books.recovery += reaction.recovered

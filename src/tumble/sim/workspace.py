@@ -58,7 +58,7 @@ class Workspace:
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
         self.contacts = Contacts(backend.zeros)
         has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
-        self.joints = Joints(model, backend) if has_joints else None
+        self.joints = Joints(host, backend) if has_joints else None
         self.laws = ContactLaws(host.pair_laws, backend)
         self.rows = Rows(model, backend, self.joints, self.laws)
         self.bookkeeper = Bookkeeper(backend)

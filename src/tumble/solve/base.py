@@ -21,7 +21,7 @@ from ..backends.base import (
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ContactOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator
 from ..problem.rolling import RollingProblem
 from ..showing import Shown
 from .residuals import Residuals, measure, weigh, weights_of
@@ -265,6 +265,15 @@ class ScaledProblem:
             room = ScaledArrays(frame, compliance, bias, friction, x)
             b.scale_contacts(
                 problem.operator.arrays, problem.dim, mode, problem.bias, problem.friction, guess, made, room
+            )
+        elif mode and mode not in problem.known and isinstance(problem.operator, ArticulatedOperator):
+            op = problem.operator
+            made = problem.known[mode] = weights_of(problem, mode)._replace(diagonal=op.diagonal)
+            self.operator = op.room_for_scaled()
+            contacts = self.operator.arrays.contacts
+            room = ScaledArrays(contacts.frame, contacts.compliance, bias, friction, x)
+            b.scale_articulated(
+                op.arrays, mode, problem.bias, problem.friction, guess, made, room, self.operator.bounded
             )
         else:
             made = weigh(problem, mode)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..kernels import reach as formulas
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import MatrixOperator
+from ..problem.operators import ArticulatedOperator, MatrixOperator
 
 __all__ = ["FAR", "least_motion", "moved_mass", "out_of_reach", "worst_speed"]
 
@@ -53,8 +53,22 @@ def out_of_reach(problem: ConeProblem, impulse: np.ndarray) -> bool:
     """Whether any solution would move the bodies absurdly far; not for stored problems, whose bodies are not known."""
     if problem.count == 0 or isinstance(problem.operator, MatrixOperator):
         return False
+    if isinstance(problem.operator, ArticulatedOperator):
+        scratch = problem.kept(_looking)
+        speed, mass, asked, moved = problem.backend.look_out(
+            problem.operator.arrays, problem.count, problem.friction, impulse, problem.bias, scratch
+        )
+        least = FAR * math.sqrt(mass) * speed
+        if not asked > 0.0:
+            return False
+        return (asked / math.sqrt(moved) if moved > 0.0 else math.inf) > least > 0.0
     least = FAR * math.sqrt(moved_mass(problem)) * worst_speed(problem)
     return least_motion(problem, impulse) > least > 0.0
+
+
+def _looking(problem: ConeProblem) -> tuple:
+    zeros, shape, bodies = problem.backend.zeros, problem.bias.shape, len(problem.step_operator.contacts.inverse_mass)
+    return zeros(shape), zeros(shape), zeros(shape[1]), zeros(bodies)
 
 
 def worst_speed(problem: ConeProblem) -> float:

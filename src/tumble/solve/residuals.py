@@ -15,7 +15,7 @@ import numpy as np
 from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
-from ..problem.operators import ContactOperator, RollingOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator, RollingOperator
 
 __all__ = ["Residuals", "measure"]
 
@@ -67,6 +67,8 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     product, values, partial = problem.kept(_measured)
     if isinstance(problem.operator, ContactOperator):
         shift = b.judge_contacts(problem.operator.arrays, gauged, tangential, impulse, product, partial, values)
+    elif isinstance(problem.operator, ArticulatedOperator):
+        shift = b.judge_articulated(problem.operator.arrays, gauged, tangential, impulse, product, partial, values)
     else:
         problem.operator.product(impulse, product)
         b.measure(gauged, impulse, product, partial, values)

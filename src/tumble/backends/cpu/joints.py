@@ -11,13 +11,24 @@ from __future__ import annotations
 from numba import types
 from numba.extending import overload
 
-from ...kernels.jit import blockwise, formula, loop
-from ...kernels.joint_answers import among_trees, contact_block, contact_mechanisms, row_answer, row_node
+from ...kernels.jit import blockwise, loop
+from ...kernels.joint_answers import among_trees, contact_mechanisms, row_node
+from ...kernels.joint_blocks import (
+    clear,
+    eliminate_one,
+    is_small,
+    push_contact,
+    read_contact,
+    set_bounded,
+    take_answer,
+    tree_block,
+)
 from ...kernels.joint_rows import (
     SIDES,
+    answer_mechanism,
     eliminate_mechanism,
     factor_mechanism,
-    own_diagonal,
+    forward_mechanism,
     push_row,
     row_speed,
     solve_mechanism,
@@ -25,11 +36,6 @@ from ...kernels.joint_rows import (
 from ...kernels.joint_trees import tree_mobility
 from ..base import ArticulatedArrays
 from .operators import add_compliance, gather, lay_down, product, read_rows
-
-FIXED = 1e-11
-"""A bounded row or contact that the joints leave less than this part of its freedom cannot move."""
-EXACT_DIAGONAL = 300
-"""Up to so many joint rows in a mechanism the diagonal blocks of its contacts take the joints into account."""
 
 
 @blockwise(256, "body.shape[0]")
@@ -40,11 +46,15 @@ def row_speeds(block, body, jacobian, v, out):
 
 
 @loop
-def take_rows(rows, built, state, out):
-    """Bounded rows that are kept, closed up (out: bodies, J, M^-1 J, compliance, bias, bound, number); how many."""
-    body, jacobian, weighted, compliance, bias, bound, number = out
-    count = 0
+def take_rows(rows, first, built, state, out):
+    """Bounded rows that are kept, closed up (out: bodies, J, M^-1 J, compliance, bias, bound, number, and the first of
+    each mechanism); how many. first (mechanisms + 1,): that of all rows."""
+    body, jacobian, weighted, compliance, bias, bound, number, start = out
+    count = c = 0
     for r in range(rows.number.size):
+        while c < first.size and first[c] <= r:
+            start[c] = count
+            c += 1
         if state.kept[r]:
             for s in range(SIDES):
                 body[count, s] = rows.body[r, s]
@@ -53,6 +63,7 @@ def take_rows(rows, built, state, out):
             compliance[count], bias[count] = built.compliance[r], built.bias[r]
             bound[count], number[count] = state.bound[r], rows.number[r]
             count += 1
+    start[c:] = count
     return count
 
 
@@ -79,12 +90,8 @@ def solve_joints(c, factor, x):
 @loop
 def forward_joints(factor, x):
     """x = L^-1 x where rows were eliminated: what is left at a dropped row is how far it contradicts those before."""
-    l_start, l_row, l_value = factor.l_start, factor.l_row, factor.l_value
     for c in range(factor.mechanism.size - 1):
-        if not factor.by_bodies.used[c]:
-            for j in range(factor.mechanism[c], factor.mechanism[c + 1]):
-                for p in range(l_start[j], l_start[j + 1]):
-                    x[l_row[p]] -= l_value[p] * x[j]
+        forward_mechanism(c, factor, x)
 
 
 @blockwise(1, "op.factor.mechanism.size - 1")
@@ -116,9 +123,19 @@ def articulated_velocity(op, x):
 def push_and_eliminate(op, x):
     """Bounded rows, then the joints, onto the velocities that the contacts gave."""
     v = op.contacts.body_velocity
-    for r in range(op.bounded_body.shape[0]):
+    mechanisms = op.factor.mechanism.size - 1
+    for r in range(op.bounded_start[0]):  # on bodies without joints
         push_row(op.bounded_body, op.bounded_weighted, r, x[0, op.contacts.count + r], v)
-    eliminate(op, v)
+    if mechanisms > 4:
+        _answer_mechanisms(op, x, v)
+    else:
+        for c in range(mechanisms):
+            answer_mechanism(c, op, x, v)
+
+
+@blockwise(1, "op.factor.mechanism.size - 1")
+def _answer_mechanisms(c, op, x, v):
+    answer_mechanism(c, op, x, v)
 
 
 @blockwise(256, "op.bounded_body.shape[0]")
@@ -162,16 +179,8 @@ def _mobilities(c, op, answers):
 
 @blockwise(64, "op.contacts.count + op.bounded_body.shape[0]")
 def _tree_diagonal(block, op, mechanism_of, answers, diagonal):
-    count = op.contacts.count
-    for c in range(64 * block, min(64 * block + 64, count + op.bounded_body.shape[0])):
-        if c < count:
-            first, second = contact_mechanisms(op, c, mechanism_of)
-            if among_trees(op, first, second):
-                contact_block(c, op, answers, FIXED, diagonal)
-        else:
-            node = row_node(op, c - count, mechanism_of)
-            if node >= 0:
-                _set_bounded(op, c - count, row_answer(op, c - count, node, answers), diagonal)
+    for c in range(64 * block, min(64 * block + 64, op.contacts.count + op.bounded_body.shape[0])):
+        tree_block(c, op, mechanism_of, answers, diagonal)
 
 
 @loop
@@ -189,7 +198,7 @@ def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body,
             first, second = contact_mechanisms(op, c, mechanism_of)
             if (first < 0 and second < 0) or among_trees(op, first, second):
                 continue
-            if not (_is_small(op, first) and _is_small(op, second)):
+            if not (is_small(op, first) and is_small(op, second)):
                 continue
         else:
             if row_node(op, c - count, mechanism_of) >= 0:
@@ -199,93 +208,24 @@ def articulated_diagonal(op, mechanism_of, mechanism_body_start, mechanism_body,
                 if b >= 0 and mechanism_of[b] >= 0:
                     first = mechanism_of[b]
         for k in range(3 if c < count else 1):
-            _clear(v, first, mechanism_body_start, mechanism_body)
-            _clear(v, second, mechanism_body_start, mechanism_body)
+            clear(v, first, mechanism_body_start, mechanism_body)
+            clear(v, second, mechanism_body_start, mechanism_body)
             if c < count:
-                _push_contact(contacts, c, k, v)
+                push_contact(contacts, c, k, v)
             else:
                 push_row(op.bounded_body, op.bounded_weighted, c - count, 1.0, v)
-            _eliminate_one(op, first, v)
+            eliminate_one(op, first, v)
             if second != first:
-                _eliminate_one(op, second, v)
+                eliminate_one(op, second, v)
             if c < count:
-                n, u, w = _read_contact(contacts, c, v)
-                if k == 0:
-                    n = n if n > FIXED * diagonal[0, c] else 0.0
-                    diagonal[0, c], diagonal[3, c], diagonal[4, c] = n, u, w
-                elif k == 1:
-                    diagonal[1, c], diagonal[5, c] = u if u > FIXED * diagonal[1, c] else 0.0, w
-                else:
-                    diagonal[2, c] = w if w > FIXED * diagonal[2, c] else 0.0
+                take_answer(c, k, read_contact(contacts, c, v), diagonal)
             else:
-                _set_bounded(op, c - count, row_speed(op.bounded_body, op.bounded_jacobian, c - count, v), diagonal)
+                set_bounded(op, c - count, row_speed(op.bounded_body, op.bounded_jacobian, c - count, v), diagonal)
     stuck = 0
     for c in range(count, count + op.bounded_body.shape[0]):
         if diagonal[0, c] <= 0.0:
             stuck += 1
     return stuck
-
-
-@formula
-def _set_bounded(op, r, own, diagonal):
-    """The block of bounded row r, whose bodies answer with `own`."""
-    if own <= FIXED * own_diagonal(op.bounded_jacobian, op.bounded_weighted, r):
-        own = 0.0
-    own += op.bounded_compliance[r]
-    for i in range(6):
-        diagonal[i, op.contacts.count + r] = own if i < 3 else 0.0
-
-
-@formula
-def _is_small(op, c):
-    return c < 0 or op.factor.by_bodies.used[c] or op.factor.mechanism[c + 1] - op.factor.mechanism[c] <= EXACT_DIAGONAL
-
-
-@formula
-def _clear(v, c, mechanism_body_start, mechanism_body):
-    if c >= 0:
-        for k in range(mechanism_body_start[c], mechanism_body_start[c + 1]):
-            for i in range(6):
-                v[mechanism_body[k], i] = 0.0
-
-
-@formula
-def _eliminate_one(op, c, v):
-    if c >= 0:
-        eliminate_mechanism(c, op, v)
-
-
-@formula
-def _push_contact(contacts, c, k, v):
-    """Set the velocities of a contact's two bodies after a unit impulse along its direction k."""
-    f = (contacts.frame[3 * k, c], contacts.frame[3 * k + 1, c], contacts.frame[3 * k + 2, c])
-    im, ii, arms = contacts.inverse_mass, contacts.inverse_inertia, contacts.arms
-    for side in range(2):
-        b = contacts.body_b[c] if side == 1 else contacts.body_a[c]
-        sign = 1.0 if side == 1 else -1.0
-        x, y, z = arms[3 * side, c], arms[3 * side + 1, c], arms[3 * side + 2, c]
-        tx, ty, tz = y * f[2] - z * f[1], z * f[0] - x * f[2], x * f[1] - y * f[0]
-        for i in range(3):
-            v[b, i] = sign * im[b, i] * f[i]
-        v[b, 3] = sign * (ii[b, 0] * tx + ii[b, 3] * ty + ii[b, 4] * tz)
-        v[b, 4] = sign * (ii[b, 3] * tx + ii[b, 1] * ty + ii[b, 5] * tz)
-        v[b, 5] = sign * (ii[b, 4] * tx + ii[b, 5] * ty + ii[b, 2] * tz)
-
-
-@formula
-def _read_contact(contacts, c, v):
-    """Relative velocity of a contact along n, u, w."""
-    i, j, arms, g = contacts.body_a[c], contacts.body_b[c], contacts.arms, contacts.frame
-    ax, ay, az = arms[0, c], arms[1, c], arms[2, c]
-    bx, by, bz = arms[3, c], arms[4, c], arms[5, c]
-    x = v[j, 0] - v[i, 0] + (v[j, 4] * bz - v[j, 5] * by) - (v[i, 4] * az - v[i, 5] * ay)
-    y = v[j, 1] - v[i, 1] + (v[j, 5] * bx - v[j, 3] * bz) - (v[i, 5] * ax - v[i, 3] * az)
-    z = v[j, 2] - v[i, 2] + (v[j, 3] * by - v[j, 4] * bx) - (v[i, 3] * ay - v[i, 4] * ax)
-    return (
-        g[0, c] * x + g[1, c] * y + g[2, c] * z,
-        g[3, c] * x + g[4, c] * y + g[5, c] * z,
-        g[6, c] * x + g[7, c] * y + g[8, c] * z,
-    )
 
 
 @overload(product)

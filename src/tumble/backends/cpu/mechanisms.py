@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from ...kernels.jit import blockwise
-from ...kernels.linalg import quat_matrix, row3, row4
-from ...kernels.mechanism_energy import mechanism_energy
-from ...kernels.motion import world_inverse_inertia
+from ...kernels.mechanism_energy import mechanism_energy, turned_inertia
 
 
 @blockwise(64, "body.size")
 def turn_inertia(block, body, moves, inertia, locked, orientation, out):
     """World inverse inertia (n, 6) of the bodies listed, zero where they do not move."""
     for place in range(64 * block, min(64 * block + 64, body.size)):
-        i = body[place]
-        m = quat_matrix(row4(orientation, i))
-        inv = world_inverse_inertia(m, row3(inertia, i), locked[i, 3], locked[i, 4], locked[i, 5])
-        for k in range(6):
-            out[i, k] = inv[k] if moves[i] else 0.0
+        turned_inertia(place, body, moves, inertia, locked, orientation, out)
 
 
 @blockwise(1, "start.size - 1")

@@ -30,7 +30,34 @@ from .contacts import (
     sort_contacts,
     survey_contacts,
 )
-from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
+from .items import (
+    count_true,
+    largest,
+    largest_entry,
+    largest_vector,
+    over_bodies,
+    over_contacts,
+    over_mechanisms,
+    over_rows,
+    total,
+)
+from .joint_stages import STAGES
+from .joints import (
+    articulated_diagonal,
+    articulated_product,
+    articulated_rows,
+    articulated_velocity,
+    close_joints,
+    eliminate,
+    factor_joints,
+    forward_joints,
+    mechanism_energies,
+    row_speeds,
+    solve_joints,
+    take_rows,
+    turn_inertia,
+    worst_of,
+)
 from .measure import coulomb_shift_bound, measure
 from .provider import HOSTED, device_name, fetch, free_memory, send, synchronize, zeros
 from .rows import (
@@ -71,7 +98,11 @@ __all__ = [
     "place_step", "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_contacts", "scale_frame",
     "scale_rows", "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize",
     "total", "unscale_impulses", "weigh", "zeros",
+    "articulated_diagonal", "articulated_product", "articulated_rows", "articulated_velocity", "close_joints",
+    "eliminate", "factor_joints", "forward_joints", "mechanism_energies", "over_mechanisms", "over_rows",
+    "row_speeds", "solve_joints", "take_rows", "turn_inertia", "worst_of", *PASSES["joint_stages"],
 ]  # fmt: skip
+globals().update({stage: STAGES[stage] for stage in PASSES["joint_stages"]})
 
 
 def __getattr__(wanted: str) -> Any:

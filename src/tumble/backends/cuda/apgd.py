@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from ...kernels.nesterov import Scalar
-from ..base import MEASURES, STALL_CHECKS, Measure
+from ..base import MEASURES, STALL_CHECKS, ArticulatedArrays, Measure
 from ..cpu.apgd import PATIENCE
 from ..cpu.apgd_lanes import GAINING, NOISE, SPENT, TRIES
 from ..cpu.first_order import CONVERGED, DIVERGED, MAX_ITERATIONS, RUNNING, STALLED
 from ..cpu.measure import LOCAL, NATURAL_MAP, RESIDUAL_EQ25
 from . import provider
+from .joints import articulated_product
+from .launch import Kernel
 from .measure import measure
 from .nesterov import (
     TEAMS,
@@ -45,24 +47,45 @@ from .rows import contact_product
 class Run:
     """The loop over one problem, in one precision."""
 
+    look = _look
+
     def __init__(self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any) -> None:
         self.count, self.check_every, self.kind = cone.count, stop.check_every, stop.kind
-        self.p = p = _loop(op, cone, work.x, dtype)
+        self.p = p = self._arrays(op, cone, work.x, dtype)
+        own = self.contacts_of(op)
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
         )
         room = cone.count if provider.SIMULATED else p.x.shape[1]  # of a recorded launch, for all numbers of contacts
         self._blocks, self._body_blocks = -(-room // THREADS), -(-len(p.inverse) // TEAMS)
-        p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS)]))
+        p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS), own.count]))
         p.scalars[:] = provider.send(scalars)
-        _lighten(len(p.inverse), op.inverse_mass, op.inverse_inertia, p.inverse)
-        _begin(cone.count, p, op.slot_a, op.slot_b, op.arms, int(op.entry_start[-1]))
-        self._contacts = _contacts[p.x.dtype.char]
-        for kernel in (self._contacts, _scalars, _bodies):  # nothing can be compiled while launches are recorded
-            kernel.prepare(p)
-        _look.prepare(p, self.gauge)
-        _looked.prepare(p, self.gauge)
-        _bodies.launch(self._body_blocks, p)
+        _lighten(len(p.inverse), own.inverse_mass, own.inverse_inertia, p.inverse)
+        _begin(own.count, p, own.slot_a, own.slot_b, own.arms, int(own.entry_start[-1]))
+        self._contacts = self._kernel(p.x.dtype.char)
+        self._prepare()
+        self._move()
+
+    def contacts_of(self, op: Any) -> Any:
+        """The contacts of the operator."""
+        return op
+
+    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
+        return _loop(op, cone, x, dtype)
+
+    def _kernel(self, precision: str) -> Kernel:
+        return _contacts[precision]
+
+    def _prepare(self) -> None:
+        """Nothing can be compiled while launches are recorded."""
+        for kernel in (self._contacts, _scalars, _bodies):
+            kernel.prepare(self.p)
+        self.look.prepare(self.p, self.gauge)
+        _looked.prepare(self.p, self.gauge)
+
+    def _move(self) -> None:
+        """Velocities of the impulses x."""
+        _bodies.launch(self._body_blocks, self.p)
 
     def iterate(self, count: int) -> None:
         """So many iterations."""
@@ -75,7 +98,7 @@ class Run:
         for _ in range(count):
             self._contacts.launch(self._blocks, self.p)
             _scalars.launch(1, self.p)
-            _bodies.launch(self._body_blocks, self.p)
+            self._move()
 
     def value(self) -> float:
         """The natural map or the local error of the impulses."""
@@ -89,7 +112,7 @@ class Run:
         return math.sqrt(nat / size) if size > 0.0 else 0.0
 
     def _look(self) -> None:
-        _look.launch(self._blocks, self.p, self.gauge)
+        self.look.launch(self._blocks, self.p, self.gauge)
         _looked.launch(1, self.p, self.gauge)
 
     def change_limit(self, cap: float) -> None:
@@ -115,7 +138,7 @@ def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
 
     soft = op.compliance.shape[1] > 0
     return Loop(
-        own("size", (2,), np.int64), op.body_a, op.body_b, taken("frame", op.frame), taken("arms", op.arms),
+        own("size", (3,), np.int64), op.body_a, op.body_b, taken("frame", op.frame), taken("arms", op.arms),
         taken("compliance", op.compliance) if soft else own("rigid", (2, 0)), taken("bias", cone.bias),
         taken("friction", cone.friction), taken("x", x), own("d", (3, cap)), own("old", (3, cap)),
         own("shift", (cap,)), own("force", (cap, 4)), op.entry_start, own("entry_contact", (2 * cap + 1,), np.int32),
@@ -138,8 +161,7 @@ def _kept(name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
 
 def _graph(name: Any, arrays: tuple, launches: Any) -> provider.Graph:
     """The recorded launches over these arrays; recorded anew when one of them has moved."""
-    key = tuple((a.data.ptr, a.shape) if hasattr(a, "dtype") and not provider.SIMULATED else None for a in arrays)
-    key += tuple(a for a in arrays if isinstance(a, (int, float)))
+    key = () if provider.SIMULATED else _places(arrays)
     kind = (name, arrays[8].dtype.char)
     found = _GRAPHS.get(kind)
     if found is None or found[0] != key or provider.SIMULATED:
@@ -147,17 +169,38 @@ def _graph(name: Any, arrays: tuple, launches: Any) -> provider.Graph:
     return found[1]
 
 
+def _places(arrays: tuple) -> tuple:
+    """Where these arrays lie, in any depth, and numbers among them."""
+    return tuple(
+        _places(a) if isinstance(a, tuple) else (a.data.ptr, a.shape) if hasattr(a, "dtype") else a for a in arrays
+    )
+
+
+def _product(op: Any, x: Any, out: Any) -> None:
+    """out = N x, with joints or without."""
+    (articulated_product if isinstance(op, ArticulatedArrays) else contact_product)(op, x, out)
+
+
+def _run(op: Any, *arguments: Any) -> Run:
+    """The loop over contacts, or over those of jointed bodies, whose kernels are compiled where there are some."""
+    if not isinstance(op, ArticulatedArrays):
+        return Run(op, *arguments)
+    from .jointed import JointedRun
+
+    return JointedRun(op, *arguments)
+
+
 def curvature(op: Any, count: int, ones: Any, product: Any) -> float:
     """|N 1| / |1|, the first guess of the largest eigenvalue."""
     ones[:, :count] = 1.0
-    contact_product(op, ones, product)
+    _product(op, ones, product)
     squares = float((product[:, :count] ** 2).sum())
     return math.sqrt(squares / (3 * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
 
 
 def exact_value(op: Any, gauge: Any, stop: Any, work: Any, x: Any) -> float:
     """The stopping quantity of impulses, measured in double precision by a fresh product."""
-    contact_product(op, x, work.nx)
+    _product(op, x, work.nx)
     values = _kept("measured", (MEASURES,))
     measure(gauge, x, work.nx, work.partial, values)
     return _stop_value(stop.kind, stop.rows, provider.fetch(values))
@@ -184,7 +227,7 @@ def apgd(
     if scalars[Scalar.COUNT] == 0.0:
         scalars[Scalar.CURVATURE] = curvature(op, n, work.best, work.nx)
         products = 2
-    run = Run(op, cone, gauge, stop, work, scalars, np.float64)
+    run = _run(op, cone, gauge, stop, work, scalars, np.float64)
     by_look = stop.kind in (NATURAL_MAP, LOCAL)
 
     def value() -> float:
@@ -234,6 +277,8 @@ def apgd_single(
     op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, d: Any, old: Any
 ) -> tuple[int, int, int, float]:
     """As `backends.cpu.apgd_lanes.apgd_single_lanes`: the loop in single precision, whatever ends it in double."""
+    if isinstance(op, ArticulatedArrays):  # bounds of joints may be far below single precision
+        return apgd(op, cone, gauge, stop, work, scalars, d, old)
     n = cone.count
     scalars[Scalar.CURVATURE] = curvature(op, n, work.best, work.nx)
     run = Run(op, cone, gauge, stop, work, scalars, np.float32)

@@ -1,4 +1,4 @@
-"""Formulas run on every contact or body, and sums and maxima over contacts; see `backends.cpu.items`."""
+"""Formulas run on every contact, body, joint row or mechanism, and sums and maxima; see `backends.cpu.items`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import provider
-from .launch import pass_over
+from .launch import LONG, pass_over
 
 xp = provider.xp
 
@@ -19,7 +19,13 @@ def over_contacts(item: Callable) -> Callable:
     return pass_over(item)
 
 
-over_bodies = over_contacts
+over_bodies = over_rows = over_contacts
+
+
+@functools.cache
+def over_mechanisms(item: Callable) -> Callable:
+    """The pass item(c, ...) on all mechanisms c: called with their number and the other arguments."""
+    return pass_over(item, LONG)
 
 
 def count_true(count: int, flags: Any) -> int:

@@ -24,10 +24,12 @@ from ...kernels.jit import interpreted
 from . import provider
 from .provider import SIMULATED
 
-__all__ = ["THREADS", "Kernel", "block_of", "device_function", "item_pass", "named", "pass_over"]
+__all__ = ["LONG", "THREADS", "Kernel", "block_of", "device_function", "item_pass", "named", "pass_over"]
 
 THREADS = 4 if SIMULATED else 128
 """Threads of a block."""
+LONG = 4 if SIMULATED else 32
+"""Of a pass whose items are few and take long: on more multiprocessors at once."""
 
 
 class Kernel:
@@ -131,7 +133,7 @@ class _Compiled:
         provider.launch(self._function, blocks, threads, self._where)
 
 
-def item_kernel(source: Callable, parameters: list[str], item: Callable) -> Kernel:
+def item_kernel(source: Callable, parameters: list[str], item: Callable, threads: int = THREADS) -> Kernel:
     """The kernel that runs item(i, *parameters) for i < count; source: the plain function that it comes from."""
     arguments = ", ".join(parameters)
     text = f"""
@@ -142,7 +144,7 @@ def {source.__name__}(items_, {arguments}):
 """
     names = {"cuda_": cuda, "item_": item, "__name__": source.__module__}
     exec(compile(text, source.__code__.co_filename, "exec"), names)
-    return Kernel(names[source.__name__])
+    return Kernel(names[source.__name__], threads)
 
 
 def device_function(function: Callable) -> Callable:
@@ -178,11 +180,12 @@ def block_of(function: Callable, size: int, **constants: int) -> Callable:
 SIZES_OF_BLOCKS = {"BLOCK", "BODY_BLOCK", "PAIR_BLOCK"}
 
 
-def item_pass(pass_: Callable, **constants: int) -> Callable:
-    """The pass of the processors, with a thread for each item; constants: those that have another value here."""
+def item_pass(pass_: Callable, *, threads: int = THREADS, **constants: int) -> Callable:
+    """The pass of the processors, with a thread for each item; threads: of a block; constants: those that have another
+    value here."""
     parameters = list(inspect.signature(pass_.body).parameters)[1:]
     count = eval(f"lambda {', '.join(parameters)}: {pass_.items}")
-    kernel = item_kernel(pass_.body, parameters, block_of(pass_.body, 1, **constants))
+    kernel = item_kernel(pass_.body, parameters, block_of(pass_.body, 1, **constants), threads)
 
     def run(*arguments: Any) -> None:
         n = int(count(*arguments))
@@ -192,11 +195,11 @@ def item_pass(pass_: Callable, **constants: int) -> Callable:
     return named(run, pass_.body, parameters)
 
 
-def pass_over(item: Callable) -> Callable:
+def pass_over(item: Callable, threads: int = THREADS) -> Callable:
     """The pass item(i, ...) for i below a count: called with the count and the other arguments."""
     function = interpreted(item)
     body = device_function(item) if function is item else item
-    kernel = item_kernel(function, list(inspect.signature(function).parameters)[1:], body)
+    kernel = item_kernel(function, list(inspect.signature(function).parameters)[1:], body, threads)
 
     def run(count: int, *arguments: Any) -> None:
         if count > 0:

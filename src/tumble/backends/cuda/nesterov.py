@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numba.cuda as cuda
 import numpy as np
 
-from ...kernels.cones import coulomb_shift, local_error, natural_map, project
+from ...kernels.cones import coulomb_shift, local_error, natural_map, project, weighted_set
 from ...kernels.nesterov import next_scalars
 from . import provider
 from .launch import Kernel, device_function, pass_over
@@ -29,7 +29,7 @@ SHARED, SHARED_SUMS = 3 * THREADS, 5 * THREADS
 class Loop(NamedTuple):
     """What the kernels of the loop read and write; numbers of contacts have room for `capacity`."""
 
-    size: Any  # (2,) int64: contacts, blocks of them
+    size: Any  # (3,) int64: contacts with bounded rows of joints, blocks of them, contacts alone
     body_a: Any  # (cap,) int32
     body_b: Any
     frame: Any  # (9, cap) scaled
@@ -204,7 +204,7 @@ def look(p, gauge):
         rn, ru, rw = fn * p.bias[0, c], ft * p.bias[1, c], ft * p.bias[2, c]
         un, ut, uw = fn * n0 + rn, ft * n1 + ru, ft * n2 + rw
         s = coulomb_shift(ut, uw, m) if gauge.coulomb else 0.0
-        one = natural_map(gn, gu, gw, un + s, ut, uw, m)
+        one = natural_map(gn, gu, gw, un + s, ut, uw, weighted_set(m, w))
         r2, u2 = rn * rn + ru * ru + rw * rw, un * un + ut * ut + uw * uw
         g2 = gn * gn + gu * gu + gw * gw
         local = local_error(one, r2, u2, w, gauge.speed)
