@@ -88,11 +88,10 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
     """Raise for what a device does not do yet; nothing falls back to the processor in silence."""
     if backend.HOSTED:
         return
-    _, has_convex, has_surfaces = families(model, backends.choose("cpu"))
+    _, _, has_surfaces = families(model, backends.choose("cpu"))
     name = type(solver).__name__
     refused = {
-        "pairs of shapes other than spheres with spheres, planes, boxes, capsules, cylinders and the like": has_convex
-        or has_surfaces,
+        "meshes and height fields": has_surfaces,
         "joints, motors and springs": bool(model.joints.row_count or model.joints.motors),
         "emitters, sinks and measuring planes": bool(model.flow.columns),
         "rolling and spinning friction": model.pair_laws.rolls,

@@ -30,6 +30,7 @@ from .contacts import (
     sort_contacts,
     survey_contacts,
 )
+from .convex import find_convex_contacts
 from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
 from .measure import coulomb_shift_bound, measure
 from .provider import HOSTED, device_name, fetch, free_memory, send, synchronize, zeros
@@ -65,7 +66,7 @@ __all__ = [
     "SURFACE_COLUMNS", "SURFACE_ROWS", "act_impulses", "advance", "apgd", "apgd_single", "arrange_contacts",
     "assemble_rows", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal", "contact_product",
     "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies", "driven_work", "fetch",
-    "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows", "free_memory", "gather",
+    "fill_entries", "find_ball_contacts", "find_convex_contacts", "find_pairs", "free_frozen_rows", "free_memory", "gather",
     "judge_contacts", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts",
     "measure", "most_and_total", "name", "order_contacts", "over_bodies", "over_contacts", "place_shapes",
     "place_step", "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_contacts", "scale_frame",
