@@ -259,7 +259,9 @@ def _met(count: int) -> MetArrays:
     )
 
 
-def _points(touching: Any, order: Any, found: PairList, shapes: Any, bodies: Any, pools: Any, times: Any, met: Any) -> Any:
+def _points(
+    touching: Any, order: Any, found: PairList, shapes: Any, bodies: Any, pools: Any, times: Any, met: Any
+) -> Any:
     """Points of the pairs that touch."""
     count, room = touching.size, ROOM
     blocks = _points_pool.blocks(count, _find_points)
