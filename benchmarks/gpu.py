@@ -12,6 +12,8 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -343,7 +345,7 @@ def contacts_of(sim: tb.Simulation) -> dict[str, np.ndarray]:
     """The contacts of the last step."""
     table = sim.last.contacts
     names = ("body_a", "body_b", "feature", "gap", "normal", "point")
-    return {name: np.asarray(getattr(table, name))[..., : table.count] for name in names}
+    return {name: np.array(getattr(table, name))[..., : table.count] for name in names}
 
 
 def convex(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 200) -> None:
@@ -375,6 +377,11 @@ def convex(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 200) -> None:
             overlap=reports[best].largest_overlap,
             stages_ms={k: round(1e3 * v, 3) for k, v in reports[best].seconds.items()},
         )
+        launches: dict[str, float] = {}
+        with timed_launches(launches):
+            sim.step()
+        slowest = sorted(launches.items(), key=lambda item: -item[1])[:12]
+        say(section="convex", bodies=count, kernels_ms={name: round(ms, 3) for name, ms in slowest})
         twins = [tb.Simulation(model, options=options, solver=solver, backend=b) for b in ("cpu", "cuda", "cuda")]
         for twin in twins:
             twin.set_state(sim.get_state())
@@ -394,6 +401,28 @@ def convex(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 200) -> None:
                 k: float(np.abs(device[k] - host[k]).max()) for k in ("gap", "normal", "point")
             })  # fmt: skip
     convex_kernels()
+
+
+@contextmanager
+def timed_launches(found: dict[str, float]) -> Iterator[None]:
+    """Milliseconds of each kernel that is launched meanwhile; each is waited for."""
+    from tumble.backends.cuda.launch import Kernel
+
+    launch, device = Kernel.launch, backends.choose("cuda")
+
+    def timed(self: Kernel, *arguments: object) -> None:
+        device.synchronize()
+        start = time.perf_counter()
+        launch(self, *arguments)
+        device.synchronize()
+        name = self.function.__name__
+        found[name] = found.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
+
+    Kernel.launch = timed
+    try:
+        yield
+    finally:
+        Kernel.launch = launch
 
 
 def convex_kernels() -> None:
