@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py [SECTION ...]
 
-Sections: agree, iteration, kernels, step, pour, large, against, convex; all of them if none is named.
+Sections: agree, iteration, kernels, step, pour, large, against, convex, surfaces; all of them if none is named.
 """
 
 from __future__ import annotations
@@ -403,6 +403,69 @@ def convex(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 200) -> None:
     convex_kernels()
 
 
+def surfaces(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 60) -> None:
+    """Mixed bodies on a mesh and on a height field of 80000 triangles: times, the same contacts as a processor."""
+    timed_stages()
+    for count in sizes:
+        for kind in ("mesh", "field"):
+            model = mixed_on_ground(count, kind)
+            solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=20)
+            options = tb.StepOptions(dt=4e-3)
+            sim = tb.Simulation(model, options=options, solver=solver, backend="cuda")
+            start = time.perf_counter()
+            sim.step()
+            first = time.perf_counter() - start
+            for _ in range(steps):
+                sim.step()
+            narrow = [1e3 * sim.step().seconds["narrow"] for _ in range(5)]
+            launches: dict[str, float] = {}
+            with timed_launches(launches):
+                report = sim.step()
+            slowest = sorted(launches.items(), key=lambda item: -item[1])[:8]
+            tables = []
+            for backend in ("cpu", "cuda"):
+                twin = tb.Simulation(model, options=options, solver=solver, backend=backend)
+                twin.set_state(sim.get_state())
+                twin.step()
+                tables.append(contacts_of(twin))
+            say(
+                section="surfaces",
+                ground=kind,
+                bodies=count,
+                first_step_s=first,
+                contacts=report.contacts,
+                overlap=report.largest_overlap,
+                narrow_ms=min(narrow),
+                kernels_ms={name: round(ms, 3) for name, ms in slowest},
+                same_as_processor={k: bool(np.array_equal(tables[0][k], tables[1][k])) for k in tables[0]},
+            )
+
+
+def mixed_on_ground(count: int, kind: str) -> tb.Model:
+    """Mixed bodies side by side, turned at random, over uneven ground."""
+    side = int(np.ceil(count**0.5))
+    width, rng = 0.16 * side, np.random.default_rng(5)
+    heights = 0.03 * rng.random((201, 201))
+    scene = tb.SceneBuilder()
+    stuff = scene.add_material(tb.Material(friction=0.4))
+    ground: tb.Shape = tb.HeightField(heights, (width, width))
+    if kind == "mesh":
+        x = np.linspace(-0.5 * width, 0.5 * width, 201)
+        points = np.stack([*np.meshgrid(x, x, indexing="ij"), heights], axis=2).reshape(-1, 3)
+        first = (np.arange(200)[:, None] * 201 + np.arange(200)).ravel()
+        halves = [np.stack([first + k for k in corners], axis=1) for corners in ((0, 201, 202), (0, 202, 1))]
+        ground = tb.Mesh(points, np.concatenate(halves))
+    scene.add_static(ground, material=stuff)
+    points = tb.grid_points((side, side, 1), 0.15, origin=(0, 0, 0.12), jitter=0.002)[:count]
+    turns = rng.normal(size=(count, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    shapes = mixed_shapes()
+    for k, shape in enumerate(shapes):
+        of = slice(k, count, len(shapes))
+        scene.add_copies(shape, density=2000.0, material=stuff, position=points[of], orientation=turns[of])
+    return scene.build()
+
+
 @contextmanager
 def timed_launches(found: dict[str, float]) -> Iterator[None]:
     """Milliseconds of each kernel that is launched meanwhile; each is waited for."""
@@ -438,7 +501,7 @@ def convex_kernels() -> None:
 
 if __name__ == "__main__":
     sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step}
-    sections |= {"pour": pour, "large": large, "against": against, "convex": convex}
+    sections |= {"pour": pour, "large": large, "against": against, "convex": convex, "surfaces": surfaces}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)

@@ -106,7 +106,7 @@ def find_points(count, which, chosen, shapes, bodies, pools, times, met, scratch
 
 _screen, _meet = Kernel(screen, calls=True), Kernel(meet, calls=True)
 _meet_deep, _find_points = Kernel(meet_deep, calls=True), Kernel(find_points, calls=True)
-_deep_pool, _points_pool = Pool((-1, EPA_END)), Pool((POINTS, -1), (MOST, 8, -1))
+_deep_pool, _points_pool = Pool((-1, EPA_END), most=1 << 13), Pool((POINTS, -1), (MOST, 8, -1))
 
 
 def find_convex_contacts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ NOT_HERE = 1 << 14
 KINDS = 128
 """A family is the turn of the first kind times this, and that of the second."""
 APART, MET, DEEP = 0, 1, 2
+PART = 4
+"""Scratch takes at most one part in so many of the memory that is free; with less, threads have more to do."""
 ROOM = 4
 """Points that each touching pair has room for at first; more where one has more."""
 
@@ -112,18 +115,22 @@ class Pool:
     def __init__(self, *shapes: tuple[int, ...], most: int = 1 << 15) -> None:
         """shapes: of each array, -1 where the threads stand; most: threads."""
         self._shapes, self._most, self._threads = shapes, most, 0
+        self._each = 8 * sum(-math.prod(shape) for shape in shapes)
         self._arrays: tuple[Any, ...] = ()
 
     def run(self, kernel: Kernel, count: int, *arguments: Any, last: Any = None) -> None:
         """Launch a kernel for so many pairs, with the arrays after its other arguments. last: what comes after them."""
         if count == 0:
             return
-        blocks = min(-(-count // kernel.threads), self._most // kernel.threads)
-        if blocks * kernel.threads > self._threads:
-            self._threads, self._arrays = blocks * kernel.threads, ()  # those of before go first
-            shapes = [tuple(self._threads if n < 0 else n for n in shape) for shape in self._shapes]
+        threads = min(-(-count // kernel.threads) * kernel.threads, self._most)
+        if threads > self._threads:
+            self._arrays = ()  # they go first
+            self._most = min(self._most, max(kernel.threads, provider.free_memory()[0] // (PART * self._each)))
+            self._most -= self._most % kernel.threads
+            self._threads = threads = min(threads, self._most)
+            shapes = [tuple(threads if n < 0 else n for n in shape) for shape in self._shapes]
             self._arrays = tuple(xp.empty(shape, np.float64) for shape in shapes)
-        kernel.launch(blocks, count, *arguments, *self._arrays, *(() if last is None else (last,)))
+        kernel.launch(threads // kernel.threads, count, *arguments, *self._arrays, *(() if last is None else (last,)))
 
 
 def listed(shapes: Any, pairs: Any, surfaces: bool) -> tuple[PairList, Chosen]:
