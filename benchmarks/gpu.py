@@ -323,9 +323,9 @@ def mixed_shapes() -> list[tb.Shape]:
     ]  # fmt: skip
 
 
-def box_of_mixed(count: int, pitch: float = 0.13) -> tb.Model:
+def box_of_mixed(count: int, pitch: float = 0.13, layers: int = 12) -> tb.Model:
     """Mixed convex bodies, turned at random, in an open box."""
-    side = max(2, round((count / 2.0) ** (1.0 / 3.0)))
+    side = max(2, round((count / layers) ** 0.5))
     layers = -(-count // side**2)
     width = side * pitch + 0.02
     scene = tb.SceneBuilder()
@@ -355,7 +355,7 @@ def convex(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 200) -> None:
     timed_stages()
     for count in sizes:
         model = box_of_mixed(count)
-        solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=20)
+        solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=60)
         options = tb.StepOptions(dt=4e-3)
         start = time.perf_counter()
         sim = tb.Simulation(model, options=options, solver=solver, backend="cuda")
