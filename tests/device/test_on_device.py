@@ -157,11 +157,11 @@ def test_a_mesh_goes_on_elsewhere(tmp_path):
     cpu.load_checkpoint(tmp_path / "gpu.h5")
     one, other = cpu.step(), gpu.step()
     assert one.warm_started == other.warm_started > 0
-    assert same_contacts(cpu.last.contacts, gpu.last.contacts) > 5
+    assert same_contacts(cpu.last.contacts, gpu.last.contacts) > 3
     cpu.save_checkpoint(tmp_path / "cpu.h5")
     gpu.load_checkpoint(tmp_path / "cpu.h5")
     assert cpu.step().warm_started == gpu.step().warm_started > 0
-    assert same_contacts(cpu.last.contacts, gpu.last.contacts) > 5
+    assert same_contacts(cpu.last.contacts, gpu.last.contacts) > 3
 
 
 @pytest.mark.parametrize(
