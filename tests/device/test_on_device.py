@@ -65,7 +65,7 @@ def mixed(ground, count=5, above=0.07):
     rng = np.random.default_rng(count)
     scene = tb.SceneBuilder()
     scene.add_static(GROUNDS[ground]())
-    for k, shape in enumerate(solids()[1 : 1 + count]):
+    for k, shape in enumerate(solids()[-count:]):
         turn = rng.normal(size=4)
         place = (0.15 * (k % 3) - 0.1, 0.15 * (k // 3), TOPS[ground] + above)
         turn = turn / np.linalg.norm(turn)
@@ -146,7 +146,7 @@ def test_contacts_of_every_pair_of_shapes_are_those_of_the_processor(device, dis
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_mixed_shapes_fall_onto_a_ground(ground):
     sims, reports = both(mixed(ground), steps=3)
-    assert_alike(sims, reports)
+    assert_alike(sims, reports, 1e-8)  # normals of curved shapes are proved to 1e-9, by iterations that rounding may end
     assert reports[0][-1].contacts > 5
 
 

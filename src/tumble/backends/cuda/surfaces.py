@@ -15,7 +15,7 @@ import numpy as np
 from ...kernels.cover import GATHERED, MOST
 from ...kernels.distance import LATER
 from ...kernels.epa import EPA_END
-from ...kernels.kinds import HALF_SPACE, MESH, turn_of
+from ...kernels.kinds import HALF_SPACE, MESH
 from ...kernels.linalg import row3
 from ...kernels.manifold import COVER_AT, FOUND, MANIFOLD_END
 from ...kernels.pairs import Touch
@@ -42,7 +42,6 @@ from .launch import Kernel, device_function
 from .pairs import (
     APART,
     DEEP,
-    KINDS,
     MET,
     Chosen,
     PairList,
@@ -61,7 +60,6 @@ SURFACE_ROWS = 0
 """What callers make room for: here each pass keeps its own."""
 IN_HAND = 64
 """Numbers of scratch for triangles in hand, and for a distance without the search all round."""
-PLANE = int(turn_of(HALF_SPACE))
 
 
 class VisitArrays(NamedTuple):
@@ -218,7 +216,7 @@ def find_surface_contacts(
 ) -> None:
     """See `backends.cpu.surfaces.find_surface_contacts`."""
     found, chosen = listed(shapes, pairs, True)
-    times, on_plane = (h, margin), found.family[chosen.place] % KINDS == PLANE
+    times, on_plane = (h, margin), shapes.kind[chosen.second] == HALF_SPACE
     planes, chosen = chosen.those(xp.flatnonzero(on_plane)), chosen.those(xp.flatnonzero(~on_plane))
     if planes.place.size:
         points = with_room(
