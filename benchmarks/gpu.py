@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py [SECTION ...]
 
-Sections: agree, iteration, kernels, step, pour, large, against, robots; all of them if none is named.
+Sections: agree, iteration, kernels, step, pour, large, against, convex, surfaces, robots; all of them if none is named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -349,9 +351,197 @@ def against(count: int = 1_000_000, iterations: int = 30) -> None:
     say(section="against", cores_16=sims["cpu 16"] / sims["cuda"], cores_2=sims["cpu 2"] / sims["cuda"])
 
 
+def mixed_shapes() -> list[tb.Shape]:
+    """Convex shapes of every family, of about one size."""
+    rng = np.random.default_rng(7)
+    hull = rng.normal(size=(24, 3))
+    return [
+        tb.Box((0.1, 0.08, 0.09)), tb.ConvexHull(0.055 * hull / np.linalg.norm(hull, axis=1)[:, None]),
+        tb.Capsule(0.035, 0.06), tb.Cylinder(0.05, 0.09), tb.Cone(0.055, 0.1), tb.Frustum(0.055, 0.035, 0.08),
+        tb.Ellipsoid((0.055, 0.045, 0.04)), tb.Rounded(tb.Box((0.07, 0.06, 0.08)), 0.01), tb.Sphere(0.05),
+    ]  # fmt: skip
+
+
+def box_of_mixed(count: int, pitch: float = 0.13, layers: int = 12) -> tb.Model:
+    """Mixed convex bodies, turned at random, in an open box."""
+    side = max(2, round((count / layers) ** 0.5))
+    layers = -(-count // side**2)
+    width = side * pitch + 0.02
+    scene = tb.SceneBuilder()
+    stuff = scene.add_material(tb.Material(friction=0.4))
+    scene.add_static(tb.open_box(inner=(width, width, 1.5 * layers * pitch)), material=stuff)
+    points = tb.grid_points((side, side, layers), pitch, origin=(0, 0, 0.08), jitter=0.001)[:count]
+    rng, shapes = np.random.default_rng(3), mixed_shapes()
+    turns = rng.normal(size=(count, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    for k, shape in enumerate(shapes):
+        of = slice(k, count, len(shapes))
+        scene.add_copies(shape, density=2000.0, material=stuff, position=points[of], orientation=turns[of])
+    return scene.build()
+
+
+def contacts_of(sim: tb.Simulation) -> dict[str, np.ndarray]:
+    """The contacts of the last step."""
+    table = sim.last.contacts
+    names = ("body_a", "body_b", "feature", "gap", "normal", "point")
+    return {name: np.array(getattr(table, name))[..., : table.count] for name in names}
+
+
+def convex(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 200) -> None:
+    """Mixed convex bodies that have fallen together: times of the stages, kernels, the same contacts as a processor."""
+    from tumble.kernels.jit import compile_log
+
+    timed_stages()
+    for count in sizes:
+        model = box_of_mixed(count)
+        solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=60)
+        options = tb.StepOptions(dt=4e-3)
+        start = time.perf_counter()
+        sim = tb.Simulation(model, options=options, solver=solver, backend="cuda")
+        sim.step()
+        compiled = {name: round(s, 1) for name, s in compile_log.by_kernel.items() if name.startswith("cuda.")}
+        say(section="convex", bodies=count, first_step_s=time.perf_counter() - start, compile_s=compiled)
+        for _ in range(steps):
+            sim.step()
+        narrow, reports = [], []
+        for _ in range(10):
+            reports.append(sim.step())
+            narrow.append(1e3 * reports[-1].seconds["narrow"])
+        best = int(np.argmin(narrow))
+        say(
+            section="convex",
+            bodies=count,
+            narrow_ms=narrow[best],
+            contacts=reports[best].contacts,
+            overlap=reports[best].largest_overlap,
+            stages_ms={k: round(1e3 * v, 3) for k, v in reports[best].seconds.items()},
+        )
+        launches: dict[str, float] = {}
+        with timed_launches(launches):
+            sim.step()
+        slowest = sorted(launches.items(), key=lambda item: -item[1])[:12]
+        say(section="convex", bodies=count, kernels_ms={name: round(ms, 3) for name, ms in slowest})
+        twins = [tb.Simulation(model, options=options, solver=solver, backend=b) for b in ("cpu", "cuda", "cuda")]
+        for twin in twins:
+            twin.set_state(sim.get_state())
+            twin.step()
+        host, device, again = (contacts_of(twin) for twin in twins)
+        say(
+            section="convex",
+            bodies=count,
+            check="contacts of the same state",
+            contacts=[len(host["gap"]), len(device["gap"])],
+            same_as_processor={k: bool(np.array_equal(device[k], host[k])) for k in host},
+            same_again=all(np.array_equal(device[k], again[k]) for k in host),
+            cpu_narrow_ms=1e3 * twins[0].step().seconds["narrow"],
+        )
+        if len(host["gap"]) == len(device["gap"]):
+            say(section="convex", largest_difference={
+                k: float(np.abs(device[k] - host[k]).max()) for k in ("gap", "normal", "point")
+            })  # fmt: skip
+    convex_kernels()
+
+
+def surfaces(sizes: tuple[int, ...] = (2000, 100_000), steps: int = 60) -> None:
+    """Mixed bodies on a mesh and on a height field of 80000 triangles: times, the same contacts as a processor."""
+    timed_stages()
+    for count in sizes:
+        for kind in ("mesh", "field"):
+            model = mixed_on_ground(count, kind)
+            solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=20)
+            options = tb.StepOptions(dt=4e-3)
+            sim = tb.Simulation(model, options=options, solver=solver, backend="cuda")
+            start = time.perf_counter()
+            sim.step()
+            first = time.perf_counter() - start
+            for _ in range(steps):
+                sim.step()
+            narrow = [1e3 * sim.step().seconds["narrow"] for _ in range(5)]
+            launches: dict[str, float] = {}
+            with timed_launches(launches):
+                report = sim.step()
+            slowest = sorted(launches.items(), key=lambda item: -item[1])[:8]
+            tables = []
+            for backend in ("cpu", "cuda"):
+                twin = tb.Simulation(model, options=options, solver=solver, backend=backend)
+                twin.set_state(sim.get_state())
+                twin.step()
+                tables.append(contacts_of(twin))
+            say(
+                section="surfaces",
+                ground=kind,
+                bodies=count,
+                first_step_s=first,
+                contacts=report.contacts,
+                overlap=report.largest_overlap,
+                narrow_ms=min(narrow),
+                kernels_ms={name: round(ms, 3) for name, ms in slowest},
+                same_as_processor={k: bool(np.array_equal(tables[0][k], tables[1][k])) for k in tables[0]},
+            )
+
+
+def mixed_on_ground(count: int, kind: str) -> tb.Model:
+    """Mixed bodies side by side, turned at random, over uneven ground."""
+    side = int(np.ceil(count**0.5))
+    width, rng = 0.16 * side, np.random.default_rng(5)
+    heights = 0.03 * rng.random((201, 201))
+    scene = tb.SceneBuilder()
+    stuff = scene.add_material(tb.Material(friction=0.4))
+    ground: tb.Shape = tb.HeightField(heights, (width, width))
+    if kind == "mesh":
+        x = np.linspace(-0.5 * width, 0.5 * width, 201)
+        points = np.stack([*np.meshgrid(x, x, indexing="ij"), heights], axis=2).reshape(-1, 3)
+        first = (np.arange(200)[:, None] * 201 + np.arange(200)).ravel()
+        halves = [np.stack([first + k for k in corners], axis=1) for corners in ((0, 201, 202), (0, 202, 1))]
+        ground = tb.Mesh(points, np.concatenate(halves))
+    scene.add_static(ground, material=stuff)
+    points = tb.grid_points((side, side, 1), 0.15, origin=(0, 0, 0.12), jitter=0.002)[:count]
+    turns = rng.normal(size=(count, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    shapes = mixed_shapes()
+    for k, shape in enumerate(shapes):
+        of = slice(k, count, len(shapes))
+        scene.add_copies(shape, density=2000.0, material=stuff, position=points[of], orientation=turns[of])
+    return scene.build()
+
+
+@contextmanager
+def timed_launches(found: dict[str, float]) -> Iterator[None]:
+    """Milliseconds of each kernel that is launched meanwhile; each is waited for."""
+    from tumble.backends.cuda.launch import Kernel
+
+    launch, device = Kernel.launch, backends.choose("cuda")
+
+    def timed(self: Kernel, *arguments: object) -> None:
+        device.synchronize()
+        start = time.perf_counter()
+        launch(self, *arguments)
+        device.synchronize()
+        name = self.function.__name__
+        found[name] = found.get(name, 0.0) + 1e3 * (time.perf_counter() - start)
+
+    Kernel.launch = timed
+    try:
+        yield
+    finally:
+        Kernel.launch = launch
+
+
+def convex_kernels() -> None:
+    """Registers and local memory of the kernels of the convex pairs."""
+    module = sys.modules["tumble.backends.cuda.convex"]
+    cupy = sys.modules["tumble.backends.cuda.provider"].xp
+    for name, kernel in vars(module).items():
+        for made in getattr(kernel, "_made", {}).values():
+            numbers = {"registers": 4, "local_bytes": 3}
+            found = {n: cupy.cuda.driver.funcGetAttribute(a, made._function.ptr) for n, a in numbers.items()}
+            say(section="convex", kernel=name, **found)
+
+
 if __name__ == "__main__":
     sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step}
-    sections |= {"pour": pour, "large": large, "against": against, "robots": robots}
+    sections |= {"pour": pour, "large": large, "against": against}
+    sections |= {"convex": convex, "surfaces": surfaces, "robots": robots}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)

@@ -34,8 +34,14 @@ _OUTER = 8
 _FACETS = 2 * (MOST + _OUTER)
 _FAR = 1e3
 _EIGHTH = 0.7071067811865476
-COVER_SIZE = POINT * (GATHERED + _OUTER) + (FACET + 1 + 3) * _FACETS
-"""Numbers of scratch that `cover` needs."""
+
+
+def cover_size(count: int) -> int:
+    """Numbers of scratch that `cover` needs for so many points."""
+    return POINT * (count + _OUTER) + (FACET + 1 + 3) * _FACETS
+
+
+COVER_SIZE = cover_size(GATHERED)
 
 
 @formula
@@ -108,7 +114,7 @@ def cover(scratch, at, count, tolerance, most):
     tilt makes them, close it all round.
     """
     first, x, y, lowest, extent = _start(scratch, at, count, tolerance)
-    facets = at + POINT * (GATHERED + _OUTER)
+    facets = at + POINT * (count + _OUTER)
     visible, horizon = facets + FACET * _FACETS, facets + (FACET + 1) * _FACETS
     scratch[at + POINT * first + 5] = 1.0
     far = _FAR * (extent + tolerance)

@@ -8,11 +8,12 @@ curved shapes that nearly touch are found again with the two moved apart a littl
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from .boxes import between_faces, box_depth
 from .convex import core_size, flat_normal, separation, shifted, support, triangle_corner, triangle_normal
 from .epa import epa
-from .gjk import BEYOND, OVERLAP, SEPARATED, STUCK, gjk, move_rows, nearest_on_triangle
+from .gjk import BEYOND, OVERLAP, SEPARATED, SIMPLEX, STUCK, gjk, move_rows, nearest_on_triangle
 from .jit import formula
 from .kinds import BOX, CAPSULE, CLOSED, CURVED, HALF_SPACE, REVOLVED, SPHERE, TRIANGLE, among
 from .linalg import add, axpy, column, cross, dot, mat_t_vec, mat_vec, norm, sub, tangents
@@ -35,29 +36,8 @@ EXACT, EXACT_CURVED = 1e-13, 1e-7
 NUDGE, ROUGH = 0.03, 0.02
 """For a rough normal: how far the two are moved apart, in sizes, and the relative error of the squared distance."""
 NOT_MOVED = (0.0, 0.0, 0.0)
-
-
-@formula
-def convex_gap(pair, pools, reach):
-    """Gap of the two shapes, unit normal from A to B, and the point of A's core that is nearest (all in A's frame).
-
-    Beyond `reach` only a lower bound of the gap is given, which is beyond it too. pools: (hulls, scratch).
-    """
-    hulls, scratch = pools
-    ka, sa, kb, sb = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s
-    radius = sa[3] + sb[3]
-    if kb == HALF_SPACE:
-        up = column(pair.turn, 2)
-        n = (-up[0], -up[1], -up[2])
-        a = support(pair.a, hulls.point, scratch, n)
-        return dot(sub(a, pair.shift), up) - sa[3], n, a
-    if ka == SPHERE and (among(CLOSED, kb) or kb == TRIANGLE):
-        return ball_gap(pair, scratch, reach)
-    if kb == CAPSULE:
-        gap, n, a = _segments(sa[2], column(pair.turn, 2), sb[2], pair.shift)
-        return gap - radius, n, a
-    gap, n, a = _general_gap(pair, hulls, scratch, reach + radius)
-    return gap - radius, n, a
+LATER = SIMPLEX - 1
+"""Place in scratch of a mark, see `shallow_gap`."""
 
 
 # ---------------------------------------------------------------------- closed forms
@@ -179,50 +159,6 @@ def _segments(la, axis, lb, shift):
 
 
 @formula
-def _general_gap(pair, hulls, scratch, reach):
-    """Gap of the cores."""
-    points = hulls.point
-    ka, sa, kb, sb, turn, shift = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s, pair.turn, pair.shift
-    scale = core_size(pair.a, points, scratch) + core_size(pair.b, points, scratch) + norm(shift)
-    curved = among(CURVED, ka) or among(CURVED, kb)
-    relative = CURVED_RELATIVE if curved else RELATIVE
-    if curved:
-        found, gap, n, a = _curved(pair, hulls, scratch, reach, scale)
-        if found:
-            return gap, n, a
-    state, v, a, count = gjk(
-        pair, NOT_MOVED, points, scratch, shift, 0, max(reach, CLOSE * scale), CLOSE * scale, relative
-    )
-    length = norm(v)
-    n = (v[0] / length, v[1] / length, v[2] / length) if length > 0.0 else (0.0, 0.0, 1.0)
-    if state == BEYOND:
-        gap, _, _ = separation(pair, points, scratch, n)
-        return gap, n, a
-    if state == SEPARATED or (state == STUCK and not curved):
-        return length, n, a
-    if ka == TRIANGLE and kb == TRIANGLE:
-        gap, n = triangle_axis(pair, points, scratch, scale)
-        if gap == -math.inf:
-            return math.inf, n, a
-        moved = shifted(pair, axpy(APART * scale - gap, n, shift))
-        _, _, a, _ = gjk(moved, NOT_MOVED, points, scratch, n, 0, math.inf, TOUCHING * scale, relative)
-        return gap, n, a
-    if state == OVERLAP and ka == BOX and kb == BOX:
-        gap, n, a = box_depth(sa, sb, turn, shift)
-        if gap <= 0.0:
-            gap, n = between_faces(sa, sb, turn, shift, gap, n)
-            return gap, n, a
-    # Nearly touching or overlapping: from the last direction on. If that does not end shallow, look all round.
-    gap, n, a, settled = _polish(pair, points, scratch, n, a, count, scale, relative)
-    if state == OVERLAP and not (settled and gap >= -SHALLOW * scale):
-        gap, n, a = _deep(pair, points, scratch, scale, curved)
-    gap, n = _snap(pair, hulls, scratch, gap, n, scale)
-    if ka == BOX and kb == BOX:
-        gap, n = between_faces(sa, sb, turn, shift, gap, n)
-    return gap, n, a
-
-
-@formula
 def _curved(pair, hulls, scratch, reach, scale):
     """(found, gap, normal, point of A) of two cores, one of them curved, that are apart or overlap a little.
 
@@ -332,3 +268,87 @@ def _snap(pair, hulls, scratch, gap, n, scale):
         if new >= gap - slack and (slack > 0.0 or new > gap):
             gap, n = new, m
     return gap, n
+
+
+def _gap_with(deep: Callable) -> Callable:
+    """`convex_gap` with the shortest way out of a deep overlap found in this way."""
+
+    @formula
+    def _general_gap(pair, hulls, scratch, reach):
+        """Gap of the cores."""
+        points = hulls.point
+        ka, sa, kb, sb, turn, shift = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s, pair.turn, pair.shift
+        scale = core_size(pair.a, points, scratch) + core_size(pair.b, points, scratch) + norm(shift)
+        curved = among(CURVED, ka) or among(CURVED, kb)
+        relative = CURVED_RELATIVE if curved else RELATIVE
+        if curved:
+            found, gap, n, a = _curved(pair, hulls, scratch, reach, scale)
+            if found:
+                return gap, n, a
+        state, v, a, count = gjk(
+            pair, NOT_MOVED, points, scratch, shift, 0, max(reach, CLOSE * scale), CLOSE * scale, relative
+        )
+        length = norm(v)
+        n = (v[0] / length, v[1] / length, v[2] / length) if length > 0.0 else (0.0, 0.0, 1.0)
+        if state == BEYOND:
+            gap, _, _ = separation(pair, points, scratch, n)
+            return gap, n, a
+        if state == SEPARATED or (state == STUCK and not curved):
+            return length, n, a
+        if ka == TRIANGLE and kb == TRIANGLE:
+            gap, n = triangle_axis(pair, points, scratch, scale)
+            if gap == -math.inf:
+                return math.inf, n, a
+            moved = shifted(pair, axpy(APART * scale - gap, n, shift))
+            _, _, a, _ = gjk(moved, NOT_MOVED, points, scratch, n, 0, math.inf, TOUCHING * scale, relative)
+            return gap, n, a
+        if state == OVERLAP and ka == BOX and kb == BOX:
+            gap, n, a = box_depth(sa, sb, turn, shift)
+            if gap <= 0.0:
+                gap, n = between_faces(sa, sb, turn, shift, gap, n)
+                return gap, n, a
+        # Nearly touching or overlapping: from the last direction on. If that does not end shallow, look all round.
+        gap, n, a, settled = _polish(pair, points, scratch, n, a, count, scale, relative)
+        if state == OVERLAP and not (settled and gap >= -SHALLOW * scale):
+            gap, n, a = deep(pair, points, scratch, scale, curved)
+        gap, n = _snap(pair, hulls, scratch, gap, n, scale)
+        if ka == BOX and kb == BOX:
+            gap, n = between_faces(sa, sb, turn, shift, gap, n)
+        return gap, n, a
+
+    @formula
+    def convex_gap(pair, pools, reach):
+        """Gap of the two shapes, unit normal from A to B, and the point of A's core that is nearest (all in A's frame).
+
+        Beyond `reach` only a lower bound of the gap is given, which is beyond it too. pools: (hulls, scratch).
+        """
+        hulls, scratch = pools
+        ka, sa, kb, sb = pair.a.kind, pair.a.s, pair.b.kind, pair.b.s
+        radius = sa[3] + sb[3]
+        if kb == HALF_SPACE:
+            up = column(pair.turn, 2)
+            n = (-up[0], -up[1], -up[2])
+            a = support(pair.a, hulls.point, scratch, n)
+            return dot(sub(a, pair.shift), up) - sa[3], n, a
+        if ka == SPHERE and (among(CLOSED, kb) or kb == TRIANGLE):
+            return ball_gap(pair, scratch, reach)
+        if kb == CAPSULE:
+            gap, n, a = _segments(sa[2], column(pair.turn, 2), sb[2], pair.shift)
+            return gap - radius, n, a
+        gap, n, a = _general_gap(pair, hulls, scratch, reach + radius)
+        return gap - radius, n, a
+
+    return convex_gap
+
+
+@formula
+def _left_for_later(pair, points, scratch, scale, curved):
+    """In the place of `_deep`: a mark that the answer is not known."""
+    scratch[LATER] = 1.0
+    return 0.0, (0.0, 0.0, 1.0), NOT_MOVED
+
+
+convex_gap = _gap_with(_deep)
+shallow_gap = _gap_with(_left_for_later)
+"""`convex_gap` without the search all round, which needs much room and takes long: where it were needed the number at
+LATER in scratch is set, and what is found has no meaning."""

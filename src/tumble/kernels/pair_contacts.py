@@ -107,14 +107,20 @@ def known_apart(pair, points, scratch, n, limit):
     return gap - sizes > limit + CERTAIN * (norm(pair.shift) + sizes + limit)
 
 
-@merged_formula
-def convex_pair(i, j, shapes, bodies, pools, times, out, row, scratch):
-    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)
+class Step(NamedTuple):
+    """Two convex shapes, or one and a plane, in a step."""
 
-    pools.axes: what pairs that were apart were last told apart by, in the frame of the first. Most still are; whether
-    the axis is at hand changes what finding that takes, not what is found.
-    """
-    (h, margin), (hulls, loops, axes) = times, pools
+    a: Moving
+    b: Moving
+    pair: Pair
+    local: tuple[float, float, float]  # velocity of b to a, in the frame of a
+    limits: Limits
+
+
+@merged_formula
+def pair_in_step(i, j, shapes, bodies, times):
+    """Shapes i and j as a pair in this step. times: (h, margin)"""
+    h, margin = times
     size, near = near_gap(shapes, i, j, margin)
     ka, kb = shapes.kind[i], shapes.kind[j]
     a = moving(i, shapes, bodies, np.int64(shapes.geometry[i]), row3(shapes.position, i))
@@ -126,24 +132,60 @@ def convex_pair(i, j, shapes, bodies, pools, times, out, row, scratch):
         near += spin_travel(bodies.free, shapes.body[j], h, shapes.bound[j])
     pair, local = seen_from(a, b)
     handed_on = max(bodies.handed_on[shapes.body[i]], bodies.handed_on[shapes.body[j]])
-    travel = h * norm(local)
-    slow = kb != HALF_SPACE and travel <= FAST_TRAVEL * size
-    name, slot = axis_slot(i, j, axes)
-    if slow and axes.name[slot] == name:
-        limit = near + max(travel, h * handed_on)
-        if known_apart(pair, hulls.point, scratch, row3(axes.axis, slot), limit):
-            return 0
-    yes, t, touch = meeting(pair, (hulls, scratch), local, Limits(h, size, near, handed_on, a.fixed or b.fixed))
-    if not yes:
-        if slow:
-            axes.name[slot] = name
-            axes.axis[slot, 0], axes.axis[slot, 1], axes.axis[slot, 2] = touch.normal
-        return 0
+    return Step(a, b, pair, local, Limits(h, size, near, handed_on, a.fixed or b.fixed))
+
+
+@merged_formula
+def keeps_axis(step):
+    """Whether what tells a pair apart is worth keeping: of slow ones."""
+    return step.pair.b.kind != HALF_SPACE and step.limits.h * norm(step.local) <= FAST_TRAVEL * step.limits.size
+
+
+@merged_formula
+def still_apart(step, points, scratch, axis):
+    """Whether the axis that told a slow pair apart does so in this step."""
+    limits = step.limits
+    limit = limits.near + max(limits.h * norm(step.local), limits.h * limits.handed_on)
+    return known_apart(step.pair, points, scratch, axis, limit)
+
+
+@merged_formula
+def keep_axis(axes, slot, name, axis):
+    """Remember what a pair was told apart by."""
+    axes.name[slot] = name
+    axes.axis[slot, 0], axes.axis[slot, 1], axes.axis[slot, 2] = axis
+
+
+@merged_formula
+def points_of(step, t, touch, hulls, loops, out, row, scratch):
+    """Contact points of a pair that meets at the time t; returns their number."""
+    a, b = step.a, step.b
     pose = Pose(axpy(t, a.velocity, a.pose.position), a.pose.matrix)
-    met = shifted(pair, axpy(t, local, pair.shift))
-    count = manifold(met, hulls, loops, scratch, touch, size, pose, out, row)
+    met = shifted(step.pair, axpy(t, step.local, step.pair.shift))
+    count = manifold(met, hulls, loops, scratch, touch, step.limits.size, pose, out, row)
     to_present(a, b, t, out, row, count)
     return count
+
+
+@merged_formula
+def convex_pair(i, j, shapes, bodies, pools, times, out, row, scratch):
+    """Contacts of two convex shapes, or of one with a plane; returns their number (at most MOST). times: (h, margin)
+
+    pools.axes: what pairs that were apart were last told apart by, in the frame of the first. Most still are; whether
+    the axis is at hand changes what finding that takes, not what is found.
+    """
+    hulls, loops, axes = pools
+    step = pair_in_step(i, j, shapes, bodies, times)
+    slow = keeps_axis(step)
+    name, slot = axis_slot(i, j, axes)
+    if slow and axes.name[slot] == name and still_apart(step, hulls.point, scratch, row3(axes.axis, slot)):
+        return 0
+    yes, t, touch = meeting(step.pair, (hulls, scratch), step.local, step.limits)
+    if not yes:
+        if slow:
+            keep_axis(axes, slot, name, touch.normal)
+        return 0
+    return points_of(step, t, touch, hulls, loops, out, row, scratch)
 
 
 @merged_formula

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .convex import shifted
-from .distance import ball_gap, convex_gap
+from .distance import ball_gap, convex_gap, shallow_gap
 from .jit import formula
 from .kinds import HALF_SPACE
 from .linalg import axpy, dot, norm
@@ -120,4 +120,5 @@ def _meeting(gap_of: Callable, first_touch: Callable) -> Callable:
 
 first_touch = _first_touch(convex_gap)
 meeting = _meeting(convex_gap, first_touch)
+shallow_meeting = _meeting(shallow_gap, _first_touch(shallow_gap))
 ball_meeting = _meeting(ball_gap, _first_touch(ball_gap))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from .convex import Convex
@@ -33,7 +36,7 @@ from .surfaces import (
     load_mesh_triangle,
     mesh_corner,
 )
-from .triangle_contacts import Encounter, triangle_contacts
+from .triangle_contacts import Encounter, triangle_points, triangle_touch
 
 __all__ = ["mesh_on_plane", "surface_pair"]
 
@@ -44,16 +47,19 @@ def _surface(j, shapes):
     return Surface(np.int64(shapes.kind[j]), row4(shapes.parameters, j), np.int64(shapes.geometry[j]))
 
 
-@formula
-def surface_pair(i, j, shapes, bodies, pools, times, out, row, work):
-    """Contacts of a convex shape or a mesh (i) with a mesh or height field (j); at most MOST.
+class Meeting(NamedTuple):
+    """A convex shape or a mesh and a surface in a step."""
 
-    Two meshes: every triangle of the first near the second is a convex shape of its own. The depth is then that of
-    the two triangles alone: right while it is small against them, an approximation beyond. times: (h, margin); work:
-    (scratch, rows).
-    """
+    one: Moving
+    two: Moving
+    surface: Surface
+    limits: Limits
+
+
+@formula
+def surface_in_step(i, j, shapes, bodies, times):
+    """Shape i and the mesh or height field j in this step. times: (h, margin)"""
     h, margin = times
-    scratch, rows = work
     a, b = shapes.body[i], shapes.body[j]
     size, near = near_gap(shapes, i, j, margin)
     if shapes.kind[i] != SPHERE:
@@ -65,42 +71,14 @@ def surface_pair(i, j, shapes, bodies, pools, times, out, row, work):
     two = moving(j, shapes, bodies, np.int64(shapes.geometry[j]), place)
     handed_on = max(bodies.handed_on[a], bodies.handed_on[b])
     limits = Limits(h, size, near, handed_on, one.fixed or two.fixed)
-    surface = _surface(j, shapes)
-    found = np.int64(0)
-    if shapes.kind[i] != MESH:
-        found = _convex_on_surface(one, np.int64(-1), two, surface, limits, pools, found, work)
-    else:
-        found = _mesh_on_surface(one, two, surface, limits, pools, found, work)
-    return hand_over(rows, found, size, scratch, out, row)
+    return Meeting(one, two, _surface(j, shapes), limits)
 
 
-@formula
-def _mesh_on_surface(one, two, surface, limits, pools, found, work):
-    """Contacts of the triangles of a mesh with a surface, appended to the rows; returns their number."""
-    scratch, _ = work
-    pose, entry = one.pose, one.convex.hull
-    low, high = _surface_box_in(two, surface, pools, pose)
-    h, way = limits.h, mat_t_vec(pose.matrix, sub(two.velocity, one.velocity))
-    low, high = widened(low, high, (h * way[0], h * way[1], h * way[2]), limits.near + h * limits.handed_on)
-    first, end = pools.meshes.start[entry], pools.meshes.start[entry + 1]
-    root = pools.trees.start[entry]
-    leaves = (pools.trees.start[entry + 1] - root + 1) // 2
+@merged_formula
+def own_triangle(one):
+    """The triangle in hand of a mesh as a convex shape that moves with it."""
     shape = Convex(np.int64(TRIANGLE), (float(TRIANGLE_A), 1.0, 0.0, 0.0), np.int64(0))
-    piece = Moving(shape, pose, one.velocity, one.fixed)
-    node = 0
-    while True:
-        if not boxes_apart(pools.trees.box, root + node, low, high):
-            if node < leaves - 1:
-                node = 2 * node + 1
-                continue
-            start = first + TREE_LEAF * (node - leaves + 1)
-            for triangle in range(start, min(end, start + TREE_LEAF)):
-                load_mesh_triangle(pools.meshes, triangle, scratch, TRIANGLE_A)
-                found = _convex_on_surface(piece, np.int64(triangle), two, surface, limits, pools, found, work)
-        node = after(node)
-        if node == 0:
-            break
-    return found
+    return Moving(shape, one.pose, one.velocity, one.fixed)
 
 
 @merged_formula
@@ -112,13 +90,12 @@ def _surface_box_in(two, surface, pools, pose):
     return sub(middle, reach), add(middle, reach)
 
 
-@formula
-def _convex_on_surface(one, triangle, two, surface, limits, pools, found, work):
-    """Contacts of a convex shape with a mesh or height field, appended to the rows; returns their number.
+@merged_formula
+def encounter(one, triangle, two, surface, limits, pools, scratch):
+    """A convex shape that comes near a surface, and the box of its way in the surface's frame.
 
     triangle: if the convex shape is itself a triangle of a mesh its number there, else -1.
     """
-    scratch, _ = work
     ma, mb, h = one.pose.matrix, two.pose.matrix, limits.h
     turn, shift = mat_t_mat(ma, mb), mat_t_vec(ma, sub(two.pose.position, one.pose.position))
     v = sub(two.velocity, one.velocity)
@@ -128,68 +105,141 @@ def _convex_on_surface(one, triangle, two, surface, limits, pools, found, work):
     low, high = widened(low, high, (-h * way[0], -h * way[1], -h * way[2]), limits.near + h * limits.handed_on)
     back = one.velocity if two.fixed else two.velocity
     met = Encounter(one.convex, triangle, one.pose, middle, surface, turn, shift, one.velocity, v, local, back, limits)
-    if surface.kind == MESH:
-        return _on_mesh(met, low, high, pools, found, work)
-    return _on_field(met, low, high, pools, found, work)
+    return met, low, high
 
 
-@merged_formula
-def _on_mesh(met, low, high, pools, found, work):
-    """Contacts with the triangles of a mesh that meet a box."""
-    scratch, _ = work
-    entry, none = met.surface.entry, np.int64(0)
-    first, end = pools.meshes.start[entry], pools.meshes.start[entry + 1]
-    root = pools.trees.start[entry]
-    leaves = (pools.trees.start[entry + 1] - root + 1) // 2
-    node = 0
-    while True:
-        if not boxes_apart(pools.trees.box, root + node, low, high):
-            if node < leaves - 1:
-                node = 2 * node + 1
-                continue
-            start = first + TREE_LEAF * (node - leaves + 1)
-            for triangle in range(start, min(end, start + TREE_LEAF)):
-                load_mesh_triangle(pools.meshes, triangle, scratch, TRIANGLE_B)
-                if not triangle_apart(scratch, low, high):
-                    piece = Piece(np.int64(triangle), (none, none, none))
-                    found = _append(met, piece, triangle, pools, found, work)
-        node = after(node)
-        if node == 0:
-            break
-    return found
+def walk_with(visit: Callable) -> Callable:
+    """What visits all pairs of a convex shape, or a triangle of a mesh, and a triangle of a surface that may touch, in
+    a fixed order: visit(encounter, piece, number, pools, found, work), which returns the next `found`. number: of the
+    triangle in the surface; work: (scratch, what the visitor writes to)."""
 
-
-@merged_formula
-def _on_field(met, low, high, pools, found, work):
-    """Contacts with the triangles of a height field that meet a box."""
-    scratch, _ = work
-    s, entry, none = met.surface.s, met.surface.entry, np.int64(0)
-    count_x, count_y = pools.fields.shape[entry, 0], pools.fields.shape[entry, 1]
-    if low[2] > s[3]:
+    @merged_formula
+    def _on_mesh(met, low, high, pools, found, work):
+        """Visit the triangles of a mesh that meet a box."""
+        scratch, _ = work
+        entry, none = met.surface.entry, np.int64(0)
+        first, end = pools.meshes.start[entry], pools.meshes.start[entry + 1]
+        root = pools.trees.start[entry]
+        leaves = (pools.trees.start[entry + 1] - root + 1) // 2
+        node = 0
+        while True:
+            if not boxes_apart(pools.trees.box, root + node, low, high):
+                if node < leaves - 1:
+                    node = 2 * node + 1
+                    continue
+                start = first + TREE_LEAF * (node - leaves + 1)
+                for triangle in range(start, min(end, start + TREE_LEAF)):
+                    load_mesh_triangle(pools.meshes, triangle, scratch, TRIANGLE_B)
+                    if not triangle_apart(scratch, low, high):
+                        piece = Piece(np.int64(triangle), (none, none, none))
+                        found = visit(met, piece, triangle, pools, found, work)
+            node = after(node)
+            if node == 0:
+                break
         return found
-    x0, x1 = cell_range(low[0], high[0], s[0], count_x)
-    y0, y1 = cell_range(low[1], high[1], s[1], count_y)
-    for x in range(x0, x1):
-        for y in range(y0, y1):
-            for upper in range(2):
-                cell = (np.int64(x), np.int64(y), np.int64(upper))
-                load_field_triangle(pools.fields, met.surface, cell, scratch, TRIANGLE_B)
-                if not triangle_apart(scratch, low, high):
-                    number = 2 * (x * count_y + y) + upper
-                    found = _append(met, Piece(none, cell), number, pools, found, work)
-    return found
+
+    @merged_formula
+    def _on_field(met, low, high, pools, found, work):
+        """Visit the triangles of a height field that meet a box."""
+        scratch, _ = work
+        s, entry, none = met.surface.s, met.surface.entry, np.int64(0)
+        count_x, count_y = pools.fields.shape[entry, 0], pools.fields.shape[entry, 1]
+        if low[2] > s[3]:
+            return found
+        x0, x1 = cell_range(low[0], high[0], s[0], count_x)
+        y0, y1 = cell_range(low[1], high[1], s[1], count_y)
+        for x in range(x0, x1):
+            for y in range(y0, y1):
+                for upper in range(2):
+                    cell = (np.int64(x), np.int64(y), np.int64(upper))
+                    load_field_triangle(pools.fields, met.surface, cell, scratch, TRIANGLE_B)
+                    if not triangle_apart(scratch, low, high):
+                        number = 2 * (x * count_y + y) + upper
+                        found = visit(met, Piece(none, cell), number, pools, found, work)
+        return found
+
+    @formula
+    def _convex_on_surface(one, triangle, two, surface, limits, pools, found, work):
+        """Visit the triangles of a surface that a convex shape comes near. triangle: see `encounter`."""
+        scratch, _ = work
+        met, low, high = encounter(one, triangle, two, surface, limits, pools, scratch)
+        if surface.kind == MESH:
+            return _on_mesh(met, low, high, pools, found, work)
+        return _on_field(met, low, high, pools, found, work)
+
+    @formula
+    def _mesh_on_surface(one, two, surface, limits, pools, found, work):
+        """Visit what the triangles of a mesh come near."""
+        scratch, _ = work
+        pose, entry = one.pose, one.convex.hull
+        low, high = _surface_box_in(two, surface, pools, pose)
+        h, way = limits.h, mat_t_vec(pose.matrix, sub(two.velocity, one.velocity))
+        low, high = widened(low, high, (h * way[0], h * way[1], h * way[2]), limits.near + h * limits.handed_on)
+        first, end = pools.meshes.start[entry], pools.meshes.start[entry + 1]
+        root = pools.trees.start[entry]
+        leaves = (pools.trees.start[entry + 1] - root + 1) // 2
+        piece = own_triangle(one)
+        node = 0
+        while True:
+            if not boxes_apart(pools.trees.box, root + node, low, high):
+                if node < leaves - 1:
+                    node = 2 * node + 1
+                    continue
+                start = first + TREE_LEAF * (node - leaves + 1)
+                for triangle in range(start, min(end, start + TREE_LEAF)):
+                    load_mesh_triangle(pools.meshes, triangle, scratch, TRIANGLE_A)
+                    found = _convex_on_surface(piece, np.int64(triangle), two, surface, limits, pools, found, work)
+            node = after(node)
+            if node == 0:
+                break
+        return found
+
+    @formula
+    def walk(step, pools, found, work):
+        """Visit what a shape comes near."""
+        one, two, surface, limits = step
+        if one.convex.kind != MESH:
+            return _convex_on_surface(one, np.int64(-1), two, surface, limits, pools, found, work)
+        return _mesh_on_surface(one, two, surface, limits, pools, found, work)
+
+    return walk
+
+
+@merged_formula
+def room_for(found, size, rows, scratch):
+    """Number of rows when they were reduced if those of another triangle may not fit."""
+    return reduce_rows(rows, found, size, scratch, COVER_AT) if found + FOUND > GATHERED else found
 
 
 @merged_formula
 def _append(met, piece, number, pools, found, work):
-    """Contacts with the triangle in hand, appended to the rows; number: what their names are told apart by."""
+    """Contacts with the triangle in hand, appended to the rows."""
     scratch, rows = work
     size = met.limits.size
-    if found + FOUND > GATHERED:
-        found = reduce_rows(rows, found, size, scratch, COVER_AT)
-    new = triangle_contacts(met, piece, pools, scratch, rows, found)
+    found = room_for(found, size, rows, scratch)
+    yes, t, touch = triangle_touch(met, piece, pools, scratch)
+    if not yes:
+        return found
+    new = triangle_points(met, t, touch, pools, scratch, rows, found)
     label_rows(rows, found, new, met.triangle, number)
     return append_rows(rows, found, new, size)
+
+
+_append_all = walk_with(_append)
+
+
+@formula
+def surface_pair(i, j, shapes, bodies, pools, times, out, row, work):
+    """Contacts of a convex shape or a mesh (i) with a mesh or height field (j); at most MOST.
+
+    Two meshes: every triangle of the first near the second is a convex shape of its own. The depth is then that of
+    the two triangles alone: right while it is small against them, an approximation beyond. times: (h, margin); work:
+    (scratch, rows).
+    """
+    scratch, rows = work
+    step = surface_in_step(i, j, shapes, bodies, times)
+    found = _append_all(step, pools, np.int64(0), work)
+    return hand_over(rows, found, step.limits.size, scratch, out, row)
 
 
 @formula

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,10 @@ from .kinds import MESH, TRIANGLE
 from .linalg import axpy, cross, dot, mat_t_vec, mat_vec, norm, sub
 from .manifold import STEEP, manifold
 from .pair_contacts import step_back
-from .pairs import Limits, Touch, meeting
+from .pairs import Limits, Touch, meeting, shallow_meeting
 from .surfaces import INNER_EDGE, TRIANGLE_A, TRIANGLE_B, Piece, Surface, mesh_corner, normal_is_real
 
-__all__ = ["Encounter", "triangle_contacts"]
+__all__ = ["Encounter", "shallow_triangle_touch", "triangle_points", "triangle_touch"]
 
 TOUCHES = 1e-7
 """Part of the smaller size within which a core counts as touching a triangle."""
@@ -43,33 +44,53 @@ class Encounter(NamedTuple):
 
 
 @merged_formula
-def triangle_contacts(met, piece, pools, scratch, out, row):
-    """Contacts with the triangle in hand; returns their number.
-
-    A closed surface is met from outside only, an open one from both sides.
-    """
-    normal = triangle_normal(scratch, TRIANGLE_B)
-    side = _side(met, normal, scratch)
-    if side == 0.0:
-        return 0
+def _of_triangle(met, side):
+    """The shape and the triangle in hand as a pair, in the shape's frame. side: see `_side`."""
     b = Convex(np.int64(TRIANGLE), (float(TRIANGLE_B), side, 0.0, 0.0), np.int64(0))
-    pair = Pair(met.convex, b, met.turn, met.shift)
-    yes, t, touch = meeting(pair, (pools.hulls, scratch), met.local, met.limits)
-    if not yes:
-        return 0
+    return Pair(met.convex, b, met.turn, met.shift)
+
+
+def _touch_by(meeting: Callable) -> Callable:
+    """`triangle_touch` with what says when and where two shapes meet."""
+
+    @merged_formula
+    def triangle_touch(met, piece, pools, scratch):
+        """Whether, when and where the shape has a contact with the triangle in hand.
+
+        A closed surface is met from outside only, an open one from both sides.
+        """
+        normal = triangle_normal(scratch, TRIANGLE_B)
+        side = _side(met, normal, scratch)
+        nowhere = Touch(0.0, normal, normal, 0.0)
+        if side == 0.0:
+            return False, 0.0, nowhere
+        pair = _of_triangle(met, side)
+        yes, t, touch = meeting(pair, (pools.hulls, scratch), met.local, met.limits)
+        if not yes:
+            return False, t, nowhere
+        pair = shifted(pair, axpy(t, met.local, met.shift))
+        normal = (side * normal[0], side * normal[1], side * normal[2])
+        inside = t == 0.0 and touch.gap + met.convex.s[3] <= TOUCHES * met.limits.size
+        counts, by_face, over = _verdict(met, piece, pools, scratch, normal, touch.normal, inside)
+        if not counts:
+            return False, t, nowhere
+        if by_face:
+            depth, touch = touch.gap, _of_face(pair, touch, normal, pools.hulls.point, scratch)
+            if touch.gap > touch.reach:
+                return False, t, nowhere
+            if over:
+                around, n = _out_over_a_rim(met, piece, pair, touch, pools, scratch)
+                touch = Touch(depth if around else math.inf, n, touch.point, touch.reach)
+        return True, t, touch
+
+    return triangle_touch
+
+
+@merged_formula
+def triangle_points(met, t, touch, pools, scratch, out, row):
+    """Contact points of the shape with the triangle in hand, which it touches at the time t; returns their number."""
+    pair = _of_triangle(met, _side(met, triangle_normal(scratch, TRIANGLE_B), scratch))
     pair = shifted(pair, axpy(t, met.local, met.shift))
-    normal = (side * normal[0], side * normal[1], side * normal[2])
-    inside = t == 0.0 and touch.gap + met.convex.s[3] <= TOUCHES * met.limits.size
-    counts, by_face, over = _verdict(met, piece, pools, scratch, normal, touch.normal, inside)
-    if not counts:
-        return 0
-    if by_face:
-        depth, touch = touch.gap, _of_face(pair, touch, normal, pools.hulls.point, scratch)
-        if touch.gap > touch.reach:
-            return 0
-        if over:
-            around, n = _out_over_a_rim(met, piece, pair, touch, pools, scratch)
-            touch = Touch(depth if around else math.inf, n, touch.point, touch.reach)
     pose = Pose(axpy(t, met.velocity, met.pose.position), met.pose.matrix)
     count = manifold(pair, pools.hulls, pools.loops, scratch, touch, met.limits.size, pose, out, row)
     if count == 1 and not math.isfinite(out[row, 6]):
@@ -187,3 +208,7 @@ def _of_face(pair, touch, normal, points, scratch):
     n = mat_vec(pair.turn, (-normal[0], -normal[1], -normal[2]))
     gap, _, _ = separation(pair, points, scratch, n)
     return Touch(gap - pair.a.s[3], n, touch.point, touch.reach)
+
+
+triangle_touch = _touch_by(meeting)
+shallow_triangle_touch = _touch_by(shallow_meeting)

@@ -6,8 +6,7 @@ from types import ModuleType
 
 import numpy as np
 
-from .. import backends, checks, memory
-from ..collide.narrowphase import families
+from .. import checks, memory
 from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait, Variant
 from ..errors import OptionsError, message
 from ..kernels.jit import most_threads
@@ -88,11 +87,8 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
     """Raise for what a device does not do yet; nothing falls back to the processor in silence."""
     if backend.HOSTED:
         return
-    _, has_convex, has_surfaces = families(model, backends.choose("cpu"))
     name = type(solver).__name__
     refused = {
-        "pairs of shapes other than spheres with spheres, planes, boxes, capsules, cylinders and the like": has_convex
-        or has_surfaces,
         "emitters, sinks and measuring planes": bool(model.flow.columns),
         "rolling and spinning friction": model.pair_laws.rolls,
         "the integrator 'moreau'": options.integrator == Integrator.MOREAU,

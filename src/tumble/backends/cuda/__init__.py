@@ -11,7 +11,6 @@ from typing import Any
 from ...errors import OptionsError, message
 from ..base import PASSES
 from ..cpu.broad import FEW, LEVELS
-from ..cpu.surfaces import SURFACE_COLUMNS, SURFACE_ROWS
 from .apgd import SPENT, apgd, apgd_single
 from .bodies import advance, drift_bodies, largest_speed, place_shapes, predict
 from .broad import PAIR_BLOCK, build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
@@ -30,6 +29,7 @@ from .contacts import (
     sort_contacts,
     survey_contacts,
 )
+from .convex import find_convex_contacts
 from .items import (
     count_true,
     largest,
@@ -84,6 +84,7 @@ from .stages import (
     scale_contacts,
     search_pairs,
 )
+from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 
 name = "cuda"
 
@@ -92,7 +93,8 @@ __all__ = [
     "SURFACE_COLUMNS", "SURFACE_ROWS", "act_impulses", "advance", "apgd", "apgd_single", "arrange_contacts",
     "assemble_rows", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal", "contact_product",
     "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies", "driven_work", "fetch",
-    "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows", "free_memory", "gather",
+    "fill_entries", "find_ball_contacts", "find_convex_contacts", "find_pairs", "find_surface_contacts",
+    "free_frozen_rows", "free_memory", "gather",
     "judge_contacts", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts",
     "measure", "most_and_total", "name", "order_contacts", "over_bodies", "over_contacts", "place_shapes",
     "place_step", "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_contacts", "scale_frame",

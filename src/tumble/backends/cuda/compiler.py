@@ -41,26 +41,38 @@ def type_of(argument: Any) -> Any:
     return types.Array(from_dtype(argument.dtype), argument.ndim, layout)
 
 
+LONG = 20_000
+"""Characters of a function, before it is optimised, from which it is called where a kernel asks for that."""
+
+
 def compile_ptx(
-    function: Callable, signature: tuple, capability: tuple[int, int], bounds: Any = None
+    function: Callable, signature: tuple, capability: tuple[int, int], bounds: Any = None, calls: bool = False
 ) -> tuple[str, str]:
     """Text of a kernel for types, and its name in it. Products and sums are not contracted. bounds: threads of a block,
-    and blocks that are to fit on a multiprocessor."""
+    and blocks that are to fit on a multiprocessor. calls: long functions are called, otherwise all are copied into
+    those that call them, which takes minutes where a search calls a support function in twenty places."""
     from numba.cuda.compiler import _compile_pyfunc_with_fixup
 
     library, _ = _compile_pyfunc_with_fixup(
         function, signature, device=False, abi="numba", cc=capability, launch_bounds=bounds
     )
+    texts = []
+    for module in dict.fromkeys(library.modules):  # one that is called in many places is there as often
+        text = str(module)
+        if calls and len(text) > LONG:
+            text = re.sub(r"^(define linkonce_odr .*\))", r"\1 noinline", text, flags=re.MULTILINE)
+        texts.append(text)
+    library._llvm_strs = texts
     library._nvvm_options["fma"] = 0
     (text,) = library.get_asm_strs(cc=capability)
     (name,) = re.findall(r"\.entry\s+(\w+)", text)
     return text, name
 
 
-def load(function: Callable, arguments: tuple, bounds: Any) -> Any:
+def load(function: Callable, arguments: tuple, bounds: Any, calls: bool) -> Any:
     """The kernel for the types of these arguments, from the cache or compiled."""
     capability, signature = provider.capability(), tuple(map(type_of, arguments))
-    described = f"{function.__module__} {function.__name__} {signature} {bounds} {capability} {_VERSIONS}"
+    described = f"{function.__module__} {function.__name__} {signature} {bounds} {calls} {capability} {_VERSIONS}"
     path = cache_root() / "cuda" / fingerprint(function.__code__.co_filename)
     path /= hashlib.sha256(described.encode()).hexdigest()[:32] + ".cubin"
     module = provider.xp.cuda.function.Module()
@@ -70,7 +82,7 @@ def load(function: Callable, arguments: tuple, bounds: Any) -> Any:
         return module.get_function(name.decode())
     compile_log.tell()
     start = time.perf_counter()
-    text, name = compile_ptx(function, signature, capability, bounds)
+    text, name = compile_ptx(function, signature, capability, bounds, calls)
     linker = provider.xp.cuda.function.LinkState()
     linker.add_ptr_data(text.encode(), name)
     code = bytes(linker.complete())

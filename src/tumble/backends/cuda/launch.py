@@ -35,9 +35,10 @@ LONG = 4 if SIMULATED else 32
 class Kernel:
     """A function of the device, made for the types that it is called with."""
 
-    def __init__(self, function: Callable, threads: int = THREADS, resident: int = 0) -> None:
-        """resident: blocks that are to fit on a multiprocessor together, by which registers are shared out; 0: any."""
-        self.function, self.threads, self.resident = function, threads, resident
+    def __init__(self, function: Callable, threads: int = THREADS, resident: int = 0, *, calls: bool = False) -> None:
+        """resident: blocks that are to fit on a multiprocessor together, by which registers are shared out; 0: any.
+        calls: long functions are called, see `compiler.compile_ptx`."""
+        self.function, self.threads, self.resident, self.calls = function, threads, resident, calls
         self._made: dict[tuple, _Compiled] = {}
         self._last: list[tuple] = []
         self._current: Any = None
@@ -121,7 +122,7 @@ class _Compiled:
         from .compiler import load  # Numba's CUDA target, which is not wanted in the simulator
 
         bounds = (kernel.threads, kernel.resident) if kernel.resident else kernel.threads
-        self._function = load(kernel.function, arguments, bounds)
+        self._function = load(kernel.function, arguments, bounds, kernel.calls)
         self._pack = struct.Struct("".join("d" if isinstance(v, float) else "q" for v in values))
         self._buffer = ctypes.create_string_buffer(max(8, self._pack.size))
         first = ctypes.addressof(self._buffer)
