@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Protocol
 
@@ -310,7 +310,7 @@ class Rows:
             diagonal,
         )  # fmt: skip
         if joints is None:
-            whole = without_joints(arrays, self._no_factor)
+            whole = without_joints(arrays, self._no_factor, b.zeros)
         else:
             whole, alone = joints.arrays(arrays), diagonal[0].copy()
             joints.diagonal(whole, diagonal)
@@ -407,7 +407,7 @@ def _arrays(kept: object) -> list[np.ndarray]:
     return [a for part in kept for a in _arrays(part)] if isinstance(kept, (tuple, list)) else []
 
 
-def without_joints(contacts: ContactArrays, none_at_all: FactorArrays) -> ArticulatedArrays:
+def without_joints(contacts: ContactArrays, none_at_all: FactorArrays, zeros: Callable) -> ArticulatedArrays:
     """The arrays of contacts alone in the form of those with joints."""
-    none, rows, bodies = np.zeros(0), np.zeros((0, 24)), np.zeros((0, 4), np.int32)
+    none, rows, bodies = zeros(0), zeros((0, 24)), zeros((0, 4), np.int32)
     return ArticulatedArrays(contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none)

@@ -94,9 +94,7 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
         "pairs of shapes other than spheres with spheres, planes, boxes, capsules, cylinders and the like": has_convex
         or has_surfaces,
         "joints, motors and springs": bool(model.joints.row_count or model.joints.motors),
-        "emitters, sinks and measuring planes": bool(model.flow.columns),
-        "rolling and spinning friction": model.pair_laws.rolls,
-        "the integrator 'moreau'": options.integrator == Integrator.MOREAU,
+        "rolling friction together with joints": model.pair_laws.rolls and model.joints.row_count > 0,
         "unique forces": options.unique_forces,
         name: solver is not None and not _runs_on_device(solver),
     }

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..backends.base import ContactArrays
 from ..collide.contacts import Contacts
 from ..errors import OptionsError, message
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ContactOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator, RollingOperator
 from ..scene.model import ContactMemory, State
 from .stepper import StepResult
 
 __all__ = ["Held", "copied", "fetched", "hosted"]
 
-BODIES = ("position", "orientation", "velocity", "spin")
+BODIES = ("position", "orientation", "velocity", "spin", "presence")
 
 
 class Held:
@@ -120,15 +119,31 @@ def hosted(result: StepResult) -> StepResult:
     for name, own in vars(contacts).items():
         if isinstance(own, np.ndarray):
             own[..., :n] = fetch(getattr(table, name)[..., :n])
-    arrays = problem.step_operator.contacts
-    parts = (fetch(value) if hasattr(value, "dtype") else value for value in arrays)
     group = replace(problem.group, friction=fetch(problem.friction))
-    operator = ContactOperator(ContactArrays._make(parts), cpu)
+    operator = _operator(problem, cpu)
     here = ConeProblem(
         group, fetch(problem.bias), operator, problem.h, {}, problem.speed, problem.motion, problem.gap_shift
     )
     solution = replace(result.solution, impulse=fetch(result.solution.impulse))
     return replace(result, contacts=contacts, problem=here, solution=solution, impulse=fetch(result.impulse))
+
+
+def _operator(problem: ConeProblem, cpu: ModuleType) -> ContactOperator | RollingOperator:
+    """The operator of a device's problem on the host."""
+    there, fetch = problem.operator, problem.backend.fetch
+    if not isinstance(there, RollingOperator):
+        return ContactOperator(_fetched(problem.step_operator.contacts, fetch), cpu)
+    arrays, diagonal = _fetched(there.arrays, fetch), np.zeros((6, problem.bias.shape[1]))
+    there.diagonal_blocks(found := problem.backend.zeros(diagonal.shape))
+    diagonal[:] = fetch(found)
+    return RollingOperator(arrays, cpu, ArticulatedOperator(arrays.joints, cpu, diagonal))
+
+
+def _fetched(value: Any, fetch: Callable[[Any], Any]) -> Any:
+    """A group of arrays with those of the device on the host."""
+    if isinstance(value, tuple):
+        return type(value)._make(_fetched(part, fetch) for part in value)  # type: ignore[attr-defined]
+    return fetch(value) if hasattr(value, "dtype") else value
 
 
 def _is_sent(state: State) -> bool:

@@ -13,6 +13,7 @@ from ..base import PASSES
 from ..cpu.broad import FEW, LEVELS
 from ..cpu.surfaces import SURFACE_COLUMNS, SURFACE_ROWS
 from .apgd import SPENT, apgd, apgd_single
+from .barzilai_borwein import barzilai_borwein
 from .bodies import advance, drift_bodies, largest_speed, place_shapes, predict
 from .broad import PAIR_BLOCK, build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
 from .contacts import (
@@ -30,9 +31,22 @@ from .contacts import (
     sort_contacts,
     survey_contacts,
 )
-from .items import count_true, largest, largest_entry, largest_vector, over_bodies, over_contacts, total
+from .face import face_gradients
+from .items import count_true, largest, largest_entry, largest_vector, list_true, over_bodies, over_contacts, total
 from .measure import coulomb_shift_bound, measure
 from .provider import HOSTED, device_name, fetch, free_memory, send, synchronize, zeros
+from .rolling_rows import (
+    product,
+    rolling_product,
+    rolling_rows,
+    rolling_shift_bound,
+    rolling_velocity,
+    scale_rolling,
+    scale_turns,
+    turn_diagonal,
+    unscale_rolling,
+    weigh_rolling,
+)
 from .rows import (
     build_rows,
     contact_diagonal,
@@ -63,14 +77,16 @@ name = "cuda"
 __all__ = [
     "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT",
     "SURFACE_COLUMNS", "SURFACE_ROWS", "act_impulses", "advance", "apgd", "apgd_single", "arrange_contacts",
-    "assemble_rows", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal", "contact_product",
-    "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies", "driven_work", "fetch",
-    "fill_entries", "find_ball_contacts", "find_pairs", "free_frozen_rows", "free_memory", "gather",
-    "judge_contacts", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts",
-    "measure", "most_and_total", "name", "order_contacts", "over_bodies", "over_contacts", "place_shapes",
-    "place_step", "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_contacts", "scale_frame",
-    "scale_rows", "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize",
-    "total", "unscale_impulses", "weigh", "zeros",
+    "assemble_rows", "barzilai_borwein", "build_grid", "build_rows", "cell_keys", "choose_phase",
+    "contact_diagonal", "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name",
+    "drift_bodies", "driven_work", "face_gradients", "fetch", "fill_entries", "find_ball_contacts", "find_pairs",
+    "free_frozen_rows", "free_memory", "gather", "judge_contacts", "largest", "largest_entry", "largest_speed",
+    "largest_vector", "lay_down", "list_true", "match_contacts", "measure", "most_and_total", "name",
+    "order_contacts", "over_bodies", "over_contacts", "place_shapes", "place_step", "predict", "product",
+    "read_rows", "recall", "remember", "rest_gaps", "rolling_product", "rolling_rows", "rolling_shift_bound",
+    "rolling_velocity", "scale_contacts", "scale_frame", "scale_rolling", "scale_rows", "scale_turns",
+    "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize", "total",
+    "turn_diagonal", "unscale_impulses", "unscale_rolling", "weigh", "weigh_rolling", "zeros",
 ]  # fmt: skip
 
 

@@ -39,7 +39,15 @@ from .nesterov import (
     _looked,
     _scalars,
 )
-from .rows import contact_product
+from .rolling import (
+    RollingLoop,
+    begin_rolling,
+    bodies_rolling,
+    contacts_rolling,
+    descend_rolling,
+    look_rolling,
+)
+from .rolling_rows import contacts_of, is_rolling, product
 
 
 class Run:
@@ -47,7 +55,8 @@ class Run:
 
     def __init__(self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any) -> None:
         self.count, self.check_every, self.kind = cone.count, stop.check_every, stop.kind
-        self.p = p = _loop(op, cone, work.x, dtype)
+        contacts, rolls = contacts_of(op), is_rolling(op)
+        self.p = p = _rolling_loop(op, cone, work.x, dtype) if rolls else _loop(op, cone, work.x, dtype)
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
         )
@@ -55,14 +64,16 @@ class Run:
         self._blocks, self._body_blocks = -(-room // THREADS), -(-len(p.inverse) // TEAMS)
         p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS)]))
         p.scalars[:] = provider.send(scalars)
-        _lighten(len(p.inverse), op.inverse_mass, op.inverse_inertia, p.inverse)
-        _begin(cone.count, p, op.slot_a, op.slot_b, op.arms, int(op.entry_start[-1]))
-        self._contacts = _contacts[p.x.dtype.char]
-        for kernel in (self._contacts, _scalars, _bodies):  # nothing can be compiled while launches are recorded
+        _lighten(len(p.inverse), contacts.inverse_mass, contacts.inverse_inertia, p.inverse)
+        begin = begin_rolling if rolls else _begin
+        begin(cone.count, p, contacts.slot_a, contacts.slot_b, contacts.arms, int(contacts.entry_start[-1]))
+        self._contacts = contacts_rolling if rolls else _contacts[p.x.dtype.char]
+        self._bodies, self._looks = (bodies_rolling, look_rolling) if rolls else (_bodies, _look)
+        for kernel in (self._contacts, _scalars, self._bodies):  # nothing can be compiled while launches are recorded
             kernel.prepare(p)
-        _look.prepare(p, self.gauge)
+        self._looks.prepare(p, self.gauge)
         _looked.prepare(p, self.gauge)
-        _bodies.launch(self._body_blocks, p)
+        self._bodies.launch(self._body_blocks, p)
 
     def iterate(self, count: int) -> None:
         """So many iterations."""
@@ -75,7 +86,7 @@ class Run:
         for _ in range(count):
             self._contacts.launch(self._blocks, self.p)
             _scalars.launch(1, self.p)
-            _bodies.launch(self._body_blocks, self.p)
+            self._bodies.launch(self._body_blocks, self.p)
 
     def value(self) -> float:
         """The natural map or the local error of the impulses."""
@@ -89,7 +100,7 @@ class Run:
         return math.sqrt(nat / size) if size > 0.0 else 0.0
 
     def _look(self) -> None:
-        _look.launch(self._blocks, self.p, self.gauge)
+        self._looks.launch(self._blocks, self.p, self.gauge)
         _looked.launch(1, self.p, self.gauge)
 
     def change_limit(self, cap: float) -> None:
@@ -98,13 +109,27 @@ class Run:
         self.p.scalars[int(Scalar.LIMIT)] = float(found[Scalar.LIFTED]) if found[Scalar.LIMIT] == cap else cap
 
 
+def _rolling_loop(op: Any, cone: Any, x: Any, dtype: Any) -> RollingLoop:
+    """As `_loop` with six rows. The scaled operator is made anew in every step: its frames are copied to one place, so
+    that what was recorded stays valid."""
+    contacts, n, tag = op.joints.contacts, cone.count, np.dtype(dtype).char
+    turn_frame = _kept("turn_frame" + tag, op.turn_frame.shape, dtype)
+    frame, compliance = _kept("rolling_frame" + tag, op.turn_frame.shape, dtype), contacts.compliance
+    turn_frame[:, :n], frame[:, :n] = op.turn_frame[:, :n], contacts.frame[:, :n]
+    if compliance.shape[1] > 0:
+        compliance = _kept("rolling_compliance" + tag, compliance.shape, dtype)
+        compliance[:, :n] = contacts.compliance[:, :n]
+    plain = _loop(contacts._replace(frame=frame, compliance=compliance), cone, x, dtype)
+    return RollingLoop(*plain, turn_frame)
+
+
 def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
     """Arrays of the loop, with the problem's numbers in its precision."""
-    cap, n, bodies = x.shape[1], cone.count, len(op.inverse_mass)
-    double, tag = dtype == np.float64, np.dtype(dtype).char
+    (rows, cap), n, bodies = x.shape, cone.count, len(op.inverse_mass)
+    tag = np.dtype(dtype).char
 
     def taken(name: str, array: Any) -> Any:
-        if double:
+        if array.dtype == dtype:
             return array
         out = _kept(name + tag, array.shape, dtype)
         out[..., :n] = array[..., :n]
@@ -117,8 +142,9 @@ def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
     return Loop(
         own("size", (2,), np.int64), op.body_a, op.body_b, taken("frame", op.frame), taken("arms", op.arms),
         taken("compliance", op.compliance) if soft else own("rigid", (2, 0)), taken("bias", cone.bias),
-        taken("friction", cone.friction), taken("x", x), own("d", (3, cap)), own("old", (3, cap)),
-        own("shift", (cap,)), own("force", (cap, 4)), op.entry_start, own("entry_contact", (2 * cap + 1,), np.int32),
+        taken("friction", cone.friction), taken("x", x), own("d", (rows, cap)), own("old", (rows, cap)),
+        own("shift", (cap,)), own("force", (cap, 4 if rows == 3 else 8)), op.entry_start,
+        own("entry_contact", (2 * cap + 1,), np.int32),
         own("entry_arm", (2 * cap + 1, 4)), own("inverse", (bodies, 9)), own("velocity", (bodies, 8)),
         own("scalars", (len(Scalar),), np.float64), own("partial", (-(-cap // THREADS), 5), np.float64),
     )  # fmt: skip
@@ -147,17 +173,17 @@ def _graph(name: Any, arrays: tuple, launches: Any) -> provider.Graph:
     return found[1]
 
 
-def curvature(op: Any, count: int, ones: Any, product: Any) -> float:
+def curvature(op: Any, count: int, ones: Any, image: Any) -> float:
     """|N 1| / |1|, the first guess of the largest eigenvalue."""
     ones[:, :count] = 1.0
-    contact_product(op, ones, product)
-    squares = float((product[:, :count] ** 2).sum())
-    return math.sqrt(squares / (3 * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
+    product(op, ones, image)
+    squares = float((image[:, :count] ** 2).sum())
+    return math.sqrt(squares / (len(ones) * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
 
 
 def exact_value(op: Any, gauge: Any, stop: Any, work: Any, x: Any) -> float:
     """The stopping quantity of impulses, measured in double precision by a fresh product."""
-    contact_product(op, x, work.nx)
+    product(op, x, work.nx)
     values = _kept("measured", (MEASURES,))
     measure(gauge, x, work.nx, work.partial, values)
     return _stop_value(stop.kind, gauge.dim * gauge.count, provider.fetch(values))
@@ -234,7 +260,7 @@ def apgd_single(
     op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, d: Any, old: Any
 ) -> tuple[int, int, int, float]:
     """As `backends.cpu.apgd_lanes.apgd_single_lanes`: the loop in single precision, whatever ends it in double."""
-    n = cone.count
+    n, descend = cone.count, descend_rolling if is_rolling(op) else _descend
     scalars[Scalar.CURVATURE] = curvature(op, n, work.best, work.nx)
     run = Run(op, cone, gauge, stop, work, scalars, np.float32)
     work.x[:, :n] = run.p.x[:, :n]
@@ -247,8 +273,8 @@ def apgd_single(
 
     def verified() -> float:
         """The proposal x after a step in double precision, which is kept where it is the best."""
-        contact_product(op, work.x, work.nx)
-        _descend(n, cone.bias, cone.friction, work.nx, 1.0 / float(run.p.scalars[0]), int(gauge.coulomb), work.x)
+        product(op, work.x, work.nx)
+        descend(n, cone.bias, cone.friction, work.nx, 1.0 / float(run.p.scalars[0]), int(gauge.coulomb), work.x)
         found = exact_value(op, gauge, stop, work, work.x)
         if found < best_value:
             work.best[:, :n] = work.x[:, :n]

@@ -219,8 +219,8 @@ def look(p, gauge):
             shared[t + 4 * THREADS] = max(shared[t + 4 * THREADS], shared[t + half + 4 * THREADS])
         half //= 2
     cuda.syncthreads()
-    if t < 5:
-        p.partial[cuda.blockIdx.x, t] = shared[t * THREADS]
+    for k in range(t, 5, THREADS):
+        p.partial[cuda.blockIdx.x, k] = shared[k * THREADS]
 
 
 def looked(p, gauge):
