@@ -1,11 +1,18 @@
 """Simulations on a device against the processor: the same bits where nothing is summed, else to rounding."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.errors import OptionsError
+from tumble.backends.cuda import provider
+from tumble.cli import main
+from tumble.errors import DeviceError, MemoryLimitError, OptionsError, TumbleWarning
+from tumble.experiments import run_experiment
 from tumble.observe.checkpoint import read_checkpoint
+from tumble.observe.trajectory import Trajectory
 from tumble.sim.held import hosted
 from tumble.solve.face import SolverFace
 
@@ -247,3 +254,113 @@ def test_what_it_does_not_do_is_refused_by_name(device):
     assert "unique" in refused(ball, options=tb.StepOptions(dt=1e-3, unique_forces=True))
     words = refused(ball, solver=tb.SolverNSGS())
     assert "SolverNSGS" in words and "SolverAPGD()" in words
+
+
+def test_too_many_bodies_are_refused_with_the_numbers(device, monkeypatch):
+    model = pile()
+    monkeypatch.setattr(device, "free_memory", lambda: (20_000, 10**9))
+    with pytest.raises(MemoryLimitError, match=r"needs about 0.031 MB .* 5 bodies \(got 0.02 MB free of 1 GB"):
+        tb.Simulation(model, options=tb.StepOptions(dt=1e-3), backend="cuda")
+    monkeypatch.setattr(device, "free_memory", lambda: (40_000, 10**9))
+    with pytest.warns(TumbleWarning, match=r"may need 0.0475 MB"):
+        tb.Simulation(model, options=tb.StepOptions(dt=1e-3), backend="cuda")
+
+
+class Breaks:
+    """A solver that solves some steps and then fails as a device does."""
+
+    name = "breaks"
+
+    def __init__(self, steps, cause):
+        self._steps, self._cause, self._own = steps, cause, tb.SolverAPGD(max_iterations=3)
+
+    def solve(self, *given, **more):
+        self._steps -= 1
+        if self._steps < 0:
+            raise self._cause
+        return self._own.solve(*given, **more)
+
+
+@pytest.fixture
+def breaking(monkeypatch):
+    """Any solver runs on the device."""
+    monkeypatch.setattr("tumble.sim.arguments._runs_on_device", lambda solver: True)
+
+
+def test_a_device_without_memory_leaves_the_state_as_it_was(breaking):
+    if not provider.SIMULATED:
+        pytest.skip("its error is made up")
+    solver = Breaks(1, provider.Lost("out of memory: 12345 bytes"))
+    sim = tb.Simulation(pile(), options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
+    sim.step()
+    before = sim.state.sha256()
+    with pytest.raises(MemoryLimitError, match=r"the device must have memory for the step .*12345"):
+        sim.step()
+    assert sim.state.sha256() == before and sim.state.step == 1
+
+
+def test_a_lost_device_keeps_what_was_written(tmp_path, breaking):
+    """Its state is out of reach: frames and the last checkpoint are kept, and another backend goes on."""
+    lost = provider.Lost("cudaErrorECCUncorrectable") if provider.SIMULATED else provider.FAILURES[0](214)
+    solver = Breaks(3, lost)
+    sim = tb.Simulation(pile(), options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
+    save = tb.Save(path=tmp_path / "run.h5", every=1, frames_per_checkpoint=1)
+    with pytest.raises(DeviceError, match=r"must go on working .*--resume"):
+        sim.run(until=1.0, save=save, progress=False)
+    with Trajectory(tmp_path / "run.h5") as run:
+        assert run.frames >= 3 and not run.finished
+        assert run.attributes["backend"] == "cuda" and run.attributes["precision"] == "double"
+        assert run.history[0]["device"] == run.attributes["device"]
+
+
+SCENE = """
+[run]
+until = 0.004
+[step]
+dt = 2e-3
+[solver]
+name = "apgd"
+precision = "double"
+max_iterations = 6
+[[material]]
+name = "stuff"
+friction = 0.4
+[[body]]
+shape = {type = "half_space"}
+kind = "static"
+[[body]]
+shape = {type = "sphere", radius = 0.1}
+density = 1000.0
+position = [0.0, 0.0, 0.1001]
+velocity = [0.1, 0.0, -1.0]
+"""
+
+
+def test_a_run_goes_on_elsewhere_by_command(tmp_path, monkeypatch, capsys):
+    """Two steps on the device and two on the processor end where four on the processor do."""
+    monkeypatch.chdir(tmp_path)
+    Path("scene.toml").write_text(SCENE)
+    assert main(["run", "scene.toml", "--backend", "cuda", "--quiet"]) == 0
+    assert main(["run", "scene.toml", "--resume", "--until", "0.008", "--quiet"]) == 0
+    assert main(["run", "scene.toml", "--until", "0.008", "--out", "all.h5", "--quiet"]) == 0
+    with Trajectory("scene.h5") as run, Trajectory("all.h5") as whole:
+        assert [event["backend"] for event in run.history] == ["cuda", "cpu"]
+        np.testing.assert_allclose(run.read("position", -1), whole.read("position", -1), rtol=0, atol=1e-12)
+    capsys.readouterr()
+    assert main(["info", "scene.h5", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["backend"], facts["precision"]) == ("cuda", "double") and facts["device"]
+    Path("other.toml").write_text(SCENE.replace("apgd", "nsgs").replace('precision = "double"', ""))
+    assert main(["run", "other.toml", "--backend", "cuda"]) == 2
+    assert "does not take SolverNSGS" in capsys.readouterr().err
+
+
+def test_an_experiment_on_the_device(tmp_path):
+    """Numbers of the processor to 1e-9; what the experiment's own solver cannot do is said by name."""
+    found = []
+    for backend in ("cpu", "cuda"):
+        settings = {"dt": 0.005, "speed": 0.1, "friction": 0.5, "duration": 0.02}
+        found.append(run_experiment("ball-roll", out=tmp_path / backend, settings=settings, backend=backend))
+    assert found[0].keys() == found[1].keys()
+    for name, value in found[0].items():
+        assert found[1][name] == pytest.approx(value, rel=1e-9, abs=1e-12), name

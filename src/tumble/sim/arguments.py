@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import ModuleType
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .. import backends, checks, memory
 from ..collide.narrowphase import families
 from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait, Variant
-from ..errors import OptionsError, message
+from ..errors import OptionsError, TumbleWarning, message
 from ..kernels.jit import most_threads
 from ..options import StepOptions
 from ..problem.joints import Joints
@@ -104,6 +105,9 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
         if found[0] == name:
             remedy = "Use SolverAPGD() or SolverAuto(steps=True), or backend='cpu'."
         raise OptionsError(message("Simulation.backend", rule, ", ".join(found), remedy))
+    words = memory.check_device("Simulation.backend", model.body_count, *backend.free_memory())
+    if words is not None:
+        warnings.warn(words, TumbleWarning, stacklevel=4)
 
 
 def _runs_on_device(solver: Solver) -> bool:

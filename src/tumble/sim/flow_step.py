@@ -90,7 +90,7 @@ class FlowStep:
     def _chosen(self, flags: np.ndarray) -> np.ndarray:
         """Bodies whose flag is set, on the host: none as a rule."""
         found = self._list(len(flags), flags, self._index)
-        return self._backend.fetch(self._index[:found]) if found else np.zeros(0, np.int64)
+        return self._backend.fetch(self._index[:found].copy()) if found else np.zeros(0, np.int64)
 
     def _remove(self, state: State, total: np.ndarray) -> np.ndarray:
         """Bodies that sinks take, each by the first sink that wants it."""

@@ -34,7 +34,7 @@ from .contacts import (
 from .face import face_gradients
 from .items import count_true, largest, largest_entry, largest_vector, list_true, over_bodies, over_contacts, total
 from .measure import coulomb_shift_bound, measure
-from .provider import HOSTED, device_name, fetch, free_memory, send, synchronize, zeros
+from .provider import FAILURES, HOSTED, device_name, fetch, free_memory, is_full, send, synchronize, zeros
 from .rolling_rows import (
     product,
     rolling_product,
@@ -75,14 +75,14 @@ from .stages import (
 name = "cuda"
 
 __all__ = [
-    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT",
+    "FAILURES", "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT",
     "SURFACE_COLUMNS", "SURFACE_ROWS", "act_impulses", "advance", "apgd", "apgd_single", "arrange_contacts",
     "assemble_rows", "barzilai_borwein", "build_grid", "build_rows", "cell_keys", "choose_phase",
     "contact_diagonal", "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name",
     "drift_bodies", "driven_work", "face_gradients", "fetch", "fill_entries", "find_ball_contacts", "find_pairs",
-    "free_frozen_rows", "free_memory", "gather", "judge_contacts", "largest", "largest_entry", "largest_speed",
-    "largest_vector", "lay_down", "list_true", "match_contacts", "measure", "most_and_total", "name",
-    "order_contacts", "over_bodies", "over_contacts", "place_shapes", "place_step", "predict", "product",
+    "free_frozen_rows", "free_memory", "gather", "is_full", "judge_contacts", "largest", "largest_entry",
+    "largest_speed", "largest_vector", "lay_down", "list_true", "match_contacts", "measure", "most_and_total",
+    "name", "order_contacts", "over_bodies", "over_contacts", "place_shapes", "place_step", "predict", "product",
     "read_rows", "recall", "remember", "rest_gaps", "rolling_product", "rolling_rows", "rolling_shift_bound",
     "rolling_velocity", "scale_contacts", "scale_frame", "scale_rolling", "scale_rows", "scale_turns",
     "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize", "total",
