@@ -169,8 +169,8 @@ def host(count: int = 100_000, iterations: int = 20, steps: int = 20) -> None:
         text = io.StringIO()
         pstats.Stats(profile, stream=text).sort_stats(order).print_stats(lines)
         for line in text.getvalue().splitlines():
-            if line.strip()[:1].isdigit():
-                words = line.split(None, 5)
+            words = line.split(None, 5)
+            if len(words) == 6 and words[1][:1].isdigit() and words[3][:1].isdigit():
                 say(section="host", order=order, calls_a_step=words[0], total_ms=1e3 * float(words[1]) / steps,
                     cumulative_ms=1e3 * float(words[3]) / steps, where=words[-1][-70:])  # fmt: skip
 
