@@ -38,6 +38,7 @@ from .nesterov import (
     _look,
     _looked,
     _scalars,
+    set_sizes,
 )
 from .rolling import (
     RollingLoop,
@@ -62,11 +63,10 @@ class Run:
         )
         room = cone.count if provider.SIMULATED else p.x.shape[1]  # of a recorded launch, for all numbers of contacts
         self._blocks, self._body_blocks = -(-room // THREADS), -(-len(p.inverse) // TEAMS)
-        p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS)]))
-        p.scalars[:] = provider.send(scalars)
+        set_sizes(1, cone.count, -(-cone.count // THREADS), tuple(map(float, scalars)), p.size, p.scalars)
         _lighten(len(p.inverse), contacts.inverse_mass, contacts.inverse_inertia, p.inverse)
         begin = begin_rolling if rolls else _begin
-        begin(cone.count, p, contacts.slot_a, contacts.slot_b, contacts.arms, int(contacts.entry_start[-1]))
+        begin(cone.count, p, contacts.slot_a, contacts.slot_b, contacts.arms)
         self._contacts = contacts_rolling if rolls else _contacts[p.x.dtype.char]
         self._bodies, self._looks = (bodies_rolling, look_rolling) if rolls else (_bodies, _look)
         for kernel in (self._contacts, _scalars, self._bodies):  # nothing can be compiled while launches are recorded

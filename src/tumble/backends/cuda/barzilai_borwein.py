@@ -26,7 +26,7 @@ from ..cpu.measure import LOCAL, NATURAL_MAP
 from . import provider
 from .apgd import Gauge, _begin, _graph, _judge, _kept, _lighten, _loop, curvature, exact_value
 from .launch import Kernel
-from .nesterov import SHARED_SUMS, TEAMS, THREADS, _bodies, _look, _looked, lay_force, relative
+from .nesterov import SHARED_SUMS, TEAMS, THREADS, _bodies, _look, _looked, lay_force, relative, set_sizes
 
 SUMS = 5
 STEP, SHARE, COUNT, SQUARES = (
@@ -153,9 +153,9 @@ class Vectors:
         )
         room = cone.count if provider.SIMULATED else p.x.shape[1]
         self.blocks, self.body_blocks = -(-room // THREADS), -(-len(p.inverse) // TEAMS)
-        p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS)]))
+        set_sizes(1, cone.count, -(-cone.count // THREADS), (0.0,), p.size, p.partial[0])
         _lighten(len(p.inverse), op.inverse_mass, op.inverse_inertia, p.inverse)
-        _begin(cone.count, p, op.slot_a, op.slot_b, op.arms, int(op.entry_start[-1]))
+        _begin(cone.count, p, op.slot_a, op.slot_b, op.arms)
 
     def run(self, kernel: Kernel, *groups: Any) -> None:
         """A thread for each contact."""

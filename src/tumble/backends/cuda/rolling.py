@@ -188,8 +188,9 @@ def look(p, gauge):
         p.partial[cuda.blockIdx.x, k] = shared[k * THREADS]
 
 
-def begin(c, p, slot_a, slot_b, arms, dump):
+def begin(c, p, slot_a, slot_b, arms):
     """Contact c of a run that has not begun: its impulse on its set, its entries."""
+    dump = p.entry_start[p.inverse.shape[0]]
     f = p.friction
     z = project_rolling(
         p.x[0, c], p.x[1, c], p.x[2, c], p.x[3, c], p.x[4, c], p.x[5, c], f[0, c], f[1, c], f[2, c]
