@@ -2,7 +2,8 @@
 
     python benchmarks/gpu.py [SECTION ...]
 
-Sections: agree, iteration, kernels, step, pour, large, against, convex, surfaces, robots; all of them if none is named.
+Sections: agree, rolling, auto, flow, iteration, kernels, step, host, pour, large, against, convex, surfaces,
+robots; all of them if none is named.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ def say(**words: object) -> None:
 
 
 def box_of_spheres(
-    count: int, *, layers: int = 0, radius: float = 0.05, fill: float = 0.105, jitter: float = 0.0015
+    count: int, *, layers: int = 0, radius: float = 0.05, fill: float = 0.105, jitter: float = 0.0015, **material: float
 ) -> tb.Model:
     """A loose lattice of spheres in an open box; layers: 0 for one that is higher than wide."""
     side = max(2, round((count / (layers or (1.5 * count) ** (1.0 / 3.0) * 1.5 ** (1.0 / 3.0))) ** 0.5))
     layers = -(-count // side**2)
     width = side * fill + 0.01
     scene = tb.SceneBuilder()
-    stuff = scene.add_material(tb.Material(friction=0.3))
+    stuff = scene.add_material(tb.Material(friction=0.3, **material))
     scene.add_static(tb.open_box(inner=(width, width, 2.0 * layers * fill)), material=stuff)
     points = tb.grid_points((side, side, layers), fill, origin=(0, 0, radius + 0.01), jitter=jitter)
     scene.add_spheres(radius, density=2500.0, material=stuff, position=points[:count])
@@ -78,6 +79,103 @@ def agree() -> None:
                 processor=again.natural_map,
                 certificates=[found.solution.residuals.certificate_energy, again.certificate_energy],
             )
+
+
+def rolling(count: int = 100_000, iterations: int = 30) -> None:
+    """Spheres with rolling and spinning friction: agreement of a small pile, then the time of a step."""
+    for law in ("relaxed", "coulomb"):
+        sims = []
+        for backend in ("cpu", "cuda"):
+            solver = tb.SolverAPGD(tolerance=1e-8, precision="double")
+            model = box_of_spheres(60, rolling_friction=1e-3, spinning_friction=5e-4)
+            options = tb.StepOptions(dt=5e-3, law=law)
+            sims.append(tb.Simulation(model, options=options, solver=solver, backend=backend, threads=1))
+        for step in range(40):
+            reports = [sim.step() for sim in sims]
+            if step in (5, 20, 39):
+                numbers = {k: [getattr(r, k) for r in reports] for k in ("contacts", "iterations", "natural_map")}
+                say(section="rolling", law=law, step=step, **numbers, **differences(*sims))
+        found = sims[1].last
+        again = tb.solvers.measure(found.problem, found.solution.impulse, law)
+        say(section="rolling", device=found.solution.residuals.natural_map, processor=again.natural_map)
+    model = box_of_spheres(count, rolling_friction=1e-3, spinning_friction=5e-4)
+    for precision in ("double", "single"):
+        solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=iterations, precision=precision)
+        sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
+        for _ in range(40):
+            sim.step()
+        times = []
+        for _ in range(10):
+            start = time.perf_counter()
+            report = sim.step()
+            times.append(time.perf_counter() - start)
+        say(section="rolling", bodies=count, contacts=report.contacts, precision=precision, ms=1e3 * min(times),
+            natural_map=report.natural_map)  # fmt: skip
+
+
+def auto(count: int = 1000, steps: int = 200) -> None:
+    """Steps that the default solver misses while spheres settle, on both backends, and what it tried."""
+    for backend in ("cpu", "cuda"):
+        sim = tb.Simulation(box_of_spheres(count), options=tb.StepOptions(dt=5e-3), backend=backend)
+        missed, tried, start = 0, {}, time.perf_counter()
+        for _ in range(steps):
+            report = sim.step()
+            missed += not report.converged
+            for name, iterations, *_ in sim._last.solution.tried:
+                tried[name] = tried.get(name, 0) + iterations
+        say(section="auto", on=backend, steps=steps, missed=missed, iterations=tried, s=time.perf_counter() - start,
+            kinetic=report.kinetic_energy, overlap=report.largest_overlap)  # fmt: skip
+
+
+def flow(count: int = 3000, steps: int = 400) -> None:
+    """Spheres that are poured, counted and taken away, on both backends."""
+    for backend in ("cpu", "cuda"):
+        scene = tb.SceneBuilder()
+        scene.add_static(tb.Box((0.6, 0.6, 0.1)), position=(0, 0, -0.05))
+        region = tb.DiscRegion(center=(0, 0, 0.8), radius=0.25)
+        scene.add_emitter(tb.Sphere(0.01), density=2500.0, count=count, rate=2000.0, region=region, name="pour",
+                          size_range=(0.7, 1.3), velocity=(0, 0, -2))  # fmt: skip
+        scene.add_measuring_plane(point=(0, 0, 0.4), normal=(0, 0, -1), name="gate")
+        scene.add_sink(point=(0, 0, -0.3), name="drain")
+        solver = tb.SolverAPGD(tolerance=1e-4, stop="natural_map", precision="double")
+        sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=2.5e-3), solver=solver, backend=backend)
+        for k in range(steps):
+            report = sim.step()
+            if k in (steps // 8, steps - 1):
+                say(section="flow", on=backend, step=report.step, contacts=report.contacts, totals=sim.flow_totals(),
+                    kinetic=report.kinetic_energy, seconds=sum(report.seconds.values()))  # fmt: skip
+
+
+def host(count: int = 100_000, iterations: int = 20, steps: int = 20) -> None:
+    """What the host does in a step: launches, copies, and the calls that take longest."""
+    import cProfile
+    import io
+    import pstats
+
+    solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", max_iterations=iterations, precision="double")
+    sim = tb.Simulation(box_of_spheres(count), options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
+    for _ in range(60):
+        sim.step()
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        report = sim.step()
+        times.append(time.perf_counter() - start)
+    say(section="host", bodies=count, contacts=report.contacts, best_ms=1e3 * min(times), mean_ms=1e3 * np.mean(times),
+        stages_ms={k: round(1e3 * v, 3) for k, v in report.seconds.items()})  # fmt: skip
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(steps):
+        sim.step()
+    profile.disable()
+    for order, lines in (("tottime", 32), ("cumulative", 60)):
+        text = io.StringIO()
+        pstats.Stats(profile, stream=text).sort_stats(order).print_stats(lines)
+        for line in text.getvalue().splitlines():
+            words = line.split(None, 5)
+            if len(words) == 6 and words[1][:1].isdigit() and words[3][:1].isdigit():
+                say(section="host", order=order, calls_a_step=words[0], total_ms=1e3 * float(words[1]) / steps,
+                    cumulative_ms=1e3 * float(words[3]) / steps, where=words[-1][-70:])  # fmt: skip
 
 
 def timed_stages() -> None:
@@ -540,8 +638,8 @@ def convex_kernels() -> None:
 
 if __name__ == "__main__":
     sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step}
-    sections |= {"pour": pour, "large": large, "against": against}
-    sections |= {"convex": convex, "surfaces": surfaces, "robots": robots}
+    sections |= {"pour": pour, "large": large, "against": against, "rolling": rolling, "auto": auto, "flow": flow}
+    sections |= {"convex": convex, "surfaces": surfaces, "robots": robots, "host": host}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)

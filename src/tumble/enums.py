@@ -200,6 +200,7 @@ class Precision(StrEnum):
     """Numbers that iterations work with."""
 
     AUTO = "auto"
+    MIXED = "mixed"
     SINGLE = "single"
     DOUBLE = "double"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "BlowUpError",
+    "DeviceError",
     "ExpectationError",
     "ExperimentError",
     "FileError",
@@ -52,6 +53,10 @@ class ExpectationError(TumbleError):
 
 class BlowUpError(TumbleError):
     """The state became NaN or infinite, or a speed left every bound, in the middle of a run."""
+
+
+class DeviceError(TumbleError):
+    """A device failed in the middle of a run; what was written before is kept."""
 
 
 class NotConvergedError(TumbleError):

@@ -12,6 +12,7 @@ __all__ = [
     "FLAT_CONTACTS_A_BODY",
     "available",
     "check",
+    "check_device",
     "check_bodies",
     "check_packing",
     "run_bytes",
@@ -19,6 +20,11 @@ __all__ = [
 
 BUILD_BYTES = 900
 """A body of one shape in the builder and the model [bytes]."""
+DEVICE_BODY_BYTES, DEVICE_CONTACT_BYTES = 2900, 1100
+"""The same on a device, a body with its shape, pairs and contacts found, and a contact with the solver's copies; ten
+million spheres with 3.2 contacts each took 6700 bytes a sphere."""
+DEVICE_CONTACTS_A_BODY = 3
+"""Of what is poured; a dense packing has twice as many."""
 POINT_BYTES = 150
 """A point of a packing while it is made [bytes]."""
 BODY_BYTES, SHAPE_BYTES, CONTACT_BYTES = 1400, 1000, 950
@@ -38,6 +44,20 @@ def available() -> int | None:
 def run_bytes(bodies: int, shapes: int, contacts: int) -> int:
     """Estimate of what a running simulation takes beyond its model."""
     return BODY_BYTES * bodies + SHAPE_BYTES * shapes + CONTACT_BYTES * contacts
+
+
+def check_device(where: str, bodies: int, free: int, total: int) -> str | None:
+    """Refuse so many bodies that a device cannot hold them; words of warning where they may not fit once packed."""
+    least = (DEVICE_BODY_BYTES + DEVICE_CONTACT_BYTES * DEVICE_CONTACTS_A_BODY) * bodies
+    dense = least + DEVICE_CONTACT_BYTES * DEVICE_CONTACTS_A_BODY * bodies
+    got = f"{size(free)} free of {size(total)} on the device"
+    if least > free:
+        rule = f"needs about {size(least)} of a device's memory for {bodies} bodies"
+        raise MemoryLimitError(message(where, rule, got, "Use fewer bodies, or backend='cpu'."))
+    if dense > free:
+        rule = f"may need {size(dense)} of the device's memory for {bodies} bodies with six contacts each"
+        return message(where, rule, got, "It goes on; a step that finds no memory is refused and changes nothing.")
+    return None
 
 
 def check(where: str, need: int, what: str) -> None:

@@ -1,14 +1,22 @@
 """Simulations on a device against the processor: the same bits where nothing is summed, else to rounding."""
 
 import itertools
+import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tumble as tb
-from tumble.errors import OptionsError
+from tumble.backends.cuda import provider
+from tumble.cli import main
+from tumble.errors import DeviceError, MemoryLimitError, OptionsError, TumbleWarning
+from tumble.experiments import run_experiment
 from tumble.observe.checkpoint import read_checkpoint
+from tumble.observe.trajectory import Trajectory
+from tumble.sim.held import hosted
+from tumble.solve.face import SolverFace
 
 from ..naive.solids import brick
 
@@ -174,11 +182,46 @@ def test_a_mesh_goes_on_elsewhere(tmp_path):
         {"restitution": 0.5, "restitution_threshold": 0.01},
         {"static_friction": 0.6, "friction_speed": 0.05},
         {"ageing": 0.02, "ageing_time": 0.01, "ageing_length": 1e-4},
+        {"rolling_friction": 2e-3, "spinning_friction": 1e-3},
+        {"rolling_friction": 2e-3, "compliance": 1e-5, "cohesion": 1.0},
     ],
-    ids=lambda m: next(iter(m)),
+    ids=lambda m: "-".join(m),
 )
 def test_laws_of_materials(material):
     assert_alike(*both(pile(**material)))
+
+
+@pytest.mark.filterwarnings("ignore::tumble.errors.TumbleWarning")  # an overlap, to be corrected
+@pytest.mark.parametrize("material", [{}, {"restitution": 0.5, "rolling_friction": 2e-3}], ids=["hard", "rolling"])
+def test_moreaus_integrator(material):
+    model = pile("box", motion=(0.3, 0.0, 0.0), **material)
+    assert_alike(*both(model, integrator="moreau"))
+
+
+def test_bodies_that_come_cross_and_go():
+    """Spheres shot through a plane into a sink, from a region where not all find room at once."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    region = tb.BoxRegion(low=(-0.1, -0.1, 0.08), high=(0.1, 0.1, 0.12))
+    scene.add_emitter(
+        tb.Sphere(0.05), density=1e3, count=6, rate=800.0, region=region, size_range=(0.7, 1.2), seed=3, name="pour",
+        velocity=(8.0, 0.0, -1.0), angular_velocity=(0.0, 3.0, 0.0),
+    )  # fmt: skip
+    scene.add_measuring_plane(point=(0.09, 0.0, 0.0), normal=(1.0, 0.0, 0.0), name="gate")
+    scene.add_sink(point=(0.16, 0.0, 0.0), normal=(-1.0, 0.0, 0.0), name="drain")
+    model = scene.build()
+    sims, reports = both(model, steps=14)
+    cpu, gpu = sims
+    totals = gpu.flow_totals()
+    assert totals == cpu.flow_totals()
+    assert totals["pour.placed"] == 6 and totals["gate.bodies_forward"] > 1 and totals["drain.removed"] > 1
+    np.testing.assert_array_equal(gpu.present(), cpu.present())
+    assert gpu.state.sha256() == gpu.copy().state.sha256()
+    for one, other in zip(*reports):
+        assert one.contacts == other.contacts
+        assert other.kinetic_energy == pytest.approx(one.kinetic_energy, rel=1e-12)
+        assert other.energy_defect == pytest.approx(one.energy_defect, abs=1e-9)
+    np.testing.assert_allclose(gpu.positions(), cpu.positions(), rtol=0, atol=1e-12)
 
 
 def test_a_moving_floor_and_forces_of_the_caller():
@@ -202,8 +245,52 @@ def test_forces_and_residuals_come_to_the_host():
     assert exact.converged and exact.impulse.shape == found.impulse.shape
 
 
-def test_single_precision_is_verified_in_double():
-    model = pile()
+def problems(law="coulomb", **material):
+    """The problem of the second step of a pile on both backends, and impulses to begin with."""
+    sims, _ = both(pile(**material), law=law)
+    there = sims[1]._last.problem
+    return hosted(sims[1]._last).problem, there
+
+
+@pytest.mark.parametrize("law", ["coulomb", "relaxed"])
+def test_spectral_iterations_are_those_of_the_processor(law):
+    here, there = problems(law, compliance=1e-6)
+    solver = tb.SolverBarzilaiBorwein(tolerance=1e-12, stop="local", max_iterations=14, check_every=7, record=True)
+    wanted, found = solver.solve(here, law=law), solver.solve(there, law=law)
+    assert found.iterations == wanted.iterations > 7
+    np.testing.assert_allclose(found.history[[0, 7, 14]], wanted.history[[0, 7, 14]], rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(found.impulse, wanted.impulse, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", ["coulomb", "relaxed"])
+def test_conjugate_gradients_in_the_face_are_those_of_the_processor(law):
+    here, there = problems(law)
+    start = tb.SolverAPGD(tolerance=1e-4, stop="natural_map", precision="double").solve(here, law=law).impulse
+    solver = SolverFace(tolerance=1e-13, stop="local", max_iterations=8, check_every=4)
+    wanted, found = solver.solve(here, law=law, guess=start), solver.solve(there, law=law, guess=start.copy())
+    assert found.iterations == wanted.iterations
+    np.testing.assert_allclose(found.impulse, wanted.impulse, atol=1e-12)
+    local = "local_error"
+    assert getattr(found.residuals, local) == pytest.approx(getattr(wanted.residuals, local), rel=1e-6, abs=1e-12)
+
+
+def test_the_default_solver_tries_what_it_tries_on_the_processor(monkeypatch):
+    """With few iterations nothing suffices: each attempt is made."""
+    here, there = problems()
+    monkeypatch.setattr("tumble.solve.base.LOCAL_TOLERANCE", 1e-13)
+    monkeypatch.setattr("tumble.solve.auto.AIMS", ((1.0, 6, 0),))
+    monkeypatch.setattr("tumble.solve.auto.PROBE", (6, 6, 6))
+    solver = tb.SolverAuto(steps=True, max_iterations=26)
+    wanted, found = (solver.solve(problem) for problem in (here, there))
+    names = [entry[0] for entry in found.tried]
+    assert names == [entry[0] for entry in wanted.tried] == ["apgd", "apgd", "barzilai_borwein"]
+    assert found.status == wanted.status
+    np.testing.assert_allclose(found.impulse, wanted.impulse, atol=1e-9)
+
+
+@pytest.mark.parametrize("rolling", [0.0, 2e-3])
+def test_single_precision_is_verified_in_double(rolling):
+    model = pile(rolling_friction=rolling)
     solver = tb.SolverAPGD(tolerance=1e-5, stop="natural_map", precision="single", max_iterations=60)
     sim = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
     for _ in range(2):
@@ -262,12 +349,14 @@ def test_what_it_does_not_do_is_refused_by_name(device):
         scene.add_static(tb.HalfSpace())
         return scene.add_body(shape or tb.Sphere(0.1), density=1e3, position=(0, 0, 0.1), **more)
 
-    def rolling(scene):
-        scene.add_material(tb.Material(friction=0.3, rolling_friction=1e-3, name="default"))
-        ball(scene)
+    def joined(scene, **material):
+        scene.add_material(tb.Material(friction=0.3, name="default", **material))
+        a, b = (scene.add_body(tb.Sphere(0.1), density=1e3, position=(x, 0, 1.0)) for x in (0.0, 0.5))
+        scene.add_joint("spherical", a, b, anchor=(0.25, 0.0, 1.0))
 
-    assert "rolling" in refused(rolling)
-    assert "moreau" in refused(ball, options=tb.StepOptions(dt=1e-3, integrator="moreau"))
+    assert "rolling friction together with joints" in refused(lambda s: joined(s, rolling_friction=1e-3))
+    moreau = tb.StepOptions(dt=1e-3, integrator="moreau")
+    assert "'moreau' together with joints" in refused(joined, options=moreau)
     assert "unique" in refused(ball, options=tb.StepOptions(dt=1e-3, unique_forces=True))
     words = refused(ball, solver=tb.SolverNSGS())
     assert "SolverNSGS" in words and "SolverAPGD()" in words
@@ -379,3 +468,113 @@ def test_a_checkpoint_of_a_robot_goes_on_elsewhere(tmp_path):
     gpu.load_checkpoint(tmp_path / "d.h5")
     assert gpu.state.sha256() == cpu.state.sha256()
     gpu.step()
+
+
+def test_too_many_bodies_are_refused_with_the_numbers(device, monkeypatch):
+    model = pile()
+    monkeypatch.setattr(device, "free_memory", lambda: (20_000, 10**9))
+    with pytest.raises(MemoryLimitError, match=r"needs about 0.031 MB .* 5 bodies \(got 0.02 MB free of 1 GB"):
+        tb.Simulation(model, options=tb.StepOptions(dt=1e-3), backend="cuda")
+    monkeypatch.setattr(device, "free_memory", lambda: (40_000, 10**9))
+    with pytest.warns(TumbleWarning, match=r"may need 0.0475 MB"):
+        tb.Simulation(model, options=tb.StepOptions(dt=1e-3), backend="cuda")
+
+
+class Breaks:
+    """A solver that solves some steps and then fails as a device does."""
+
+    name = "breaks"
+
+    def __init__(self, steps, cause):
+        self._steps, self._cause, self._own = steps, cause, tb.SolverAPGD(max_iterations=3)
+
+    def solve(self, *given, **more):
+        self._steps -= 1
+        if self._steps < 0:
+            raise self._cause
+        return self._own.solve(*given, **more)
+
+
+@pytest.fixture
+def breaking(monkeypatch):
+    """Any solver runs on the device."""
+    monkeypatch.setattr("tumble.sim.arguments._runs_on_device", lambda solver: True)
+
+
+def test_a_device_without_memory_leaves_the_state_as_it_was(breaking):
+    if not provider.SIMULATED:
+        pytest.skip("its error is made up")
+    solver = Breaks(1, provider.Lost("out of memory: 12345 bytes"))
+    sim = tb.Simulation(pile(), options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
+    sim.step()
+    before = sim.state.sha256()
+    with pytest.raises(MemoryLimitError, match=r"the device must have memory for the step .*12345"):
+        sim.step()
+    assert sim.state.sha256() == before and sim.state.step == 1
+
+
+def test_a_lost_device_keeps_what_was_written(tmp_path, breaking):
+    """Its state is out of reach: frames and the last checkpoint are kept, and another backend goes on."""
+    lost = provider.Lost("cudaErrorECCUncorrectable") if provider.SIMULATED else provider.FAILURES[0](214)
+    solver = Breaks(3, lost)
+    sim = tb.Simulation(pile(), options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
+    save = tb.Save(path=tmp_path / "run.h5", every=1, frames_per_checkpoint=1)
+    with pytest.raises(DeviceError, match=r"must go on working .*--resume"):
+        sim.run(until=1.0, save=save, progress=False)
+    with Trajectory(tmp_path / "run.h5") as run:
+        assert run.frames >= 3 and not run.finished
+        assert run.attributes["backend"] == "cuda" and run.attributes["precision"] == "double"
+        assert run.history[0]["device"] == run.attributes["device"]
+
+
+SCENE = """
+[run]
+until = 0.004
+[step]
+dt = 2e-3
+[solver]
+name = "apgd"
+precision = "double"
+max_iterations = 6
+[[material]]
+name = "stuff"
+friction = 0.4
+[[body]]
+shape = {type = "half_space"}
+kind = "static"
+[[body]]
+shape = {type = "sphere", radius = 0.1}
+density = 1000.0
+position = [0.0, 0.0, 0.1001]
+velocity = [0.1, 0.0, -1.0]
+"""
+
+
+def test_a_run_goes_on_elsewhere_by_command(tmp_path, monkeypatch, capsys):
+    """Two steps on the device and two on the processor end where four on the processor do."""
+    monkeypatch.chdir(tmp_path)
+    Path("scene.toml").write_text(SCENE)
+    assert main(["run", "scene.toml", "--backend", "cuda", "--quiet"]) == 0
+    assert main(["run", "scene.toml", "--resume", "--until", "0.008", "--quiet"]) == 0
+    assert main(["run", "scene.toml", "--until", "0.008", "--out", "all.h5", "--quiet"]) == 0
+    with Trajectory("scene.h5") as run, Trajectory("all.h5") as whole:
+        assert [event["backend"] for event in run.history] == ["cuda", "cpu"]
+        np.testing.assert_allclose(run.read("position", -1), whole.read("position", -1), rtol=0, atol=1e-12)
+    capsys.readouterr()
+    assert main(["info", "scene.h5", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["backend"], facts["precision"]) == ("cuda", "double") and facts["device"]
+    Path("other.toml").write_text(SCENE.replace("apgd", "nsgs").replace('precision = "double"', ""))
+    assert main(["run", "other.toml", "--backend", "cuda"]) == 2
+    assert "does not take SolverNSGS" in capsys.readouterr().err
+
+
+def test_an_experiment_on_the_device(tmp_path):
+    """Numbers of the processor to 1e-9; what the experiment's own solver cannot do is said by name."""
+    found = []
+    for backend in ("cpu", "cuda"):
+        settings = {"dt": 0.005, "speed": 0.1, "friction": 0.5, "duration": 0.02}
+        found.append(run_experiment("ball-roll", out=tmp_path / backend, settings=settings, backend=backend))
+    assert found[0].keys() == found[1].keys()
+    for name, value in found[0].items():
+        assert found[1][name] == pytest.approx(value, rel=1e-9, abs=1e-12), name

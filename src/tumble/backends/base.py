@@ -15,8 +15,9 @@ from .joint_arrays import FactorArrays
 
 Group = TypeVar("Group")
 
-ARRAYS = ("HOSTED", "zeros", "send", "fetch")
-"""Whether a backend's arrays are NumPy's; how it makes them, takes those of NumPy and gives its own back."""
+ARRAYS = ("HOSTED", "FAILURES", "zeros", "send", "fetch")
+"""Whether a backend's arrays are NumPy's; the exceptions of a device that fails; how it makes arrays, takes those of
+NumPy and gives its own back."""
 PASSES: dict[str, tuple[str, ...]] = {
     # Free velocities, the drift, energies of a step
     "bodies": ("predict", "advance", "drift_bodies", "largest_speed"),

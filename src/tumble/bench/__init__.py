@@ -18,7 +18,7 @@ from .solver import solver
 from .step import memory, scaling, step
 from .threads import cores, threads
 
-__all__ = ["BENCHES", "Setting"]
+__all__ = ["BENCHES", "ON_DEVICES", "Setting"]
 
 BENCHES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "solver": solver,
@@ -38,3 +38,6 @@ BENCHES: dict[str, Callable[[Setting], Iterator[Row]]] = {
     "looking": looking,
     "peers": peers,
 }
+
+ON_DEVICES = ("step", "scaling")
+"""Benches that take the backend and the precision of a `Setting`; the others measure processors"""

@@ -24,6 +24,10 @@ class Setting:
     """Small sizes: does it work, and roughly how fast"""
     out: Path | None = None
     """Folder for tables and figures, of benches that have some"""
+    backend: str = "cpu"
+    """Where steps are computed, of the benches in `ON_DEVICES`"""
+    precision: str = "auto"
+    """Of the iterations of `SolverAPGD`, of the same"""
 
 
 def row(bench: str, case: str, metric: str, value: float) -> Row:

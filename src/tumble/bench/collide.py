@@ -26,7 +26,7 @@ __all__ = ["collide"]
 def collide(setting: Setting) -> Iterator[Row]:
     """Broad and narrow phase of 20000 settled bodies: spheres against one product of their problem, other shapes
     against coal; memory a contact."""
-    sim = settled(20000, setting.threads)
+    sim = settled(20000, setting)
     result = sim.last
     assert result is not None
     stage = dict.fromkeys(("place", "broad", "narrow"), np.inf)
@@ -50,12 +50,12 @@ def collide(setting: Setting) -> Iterator[Row]:
     work = sim._work
     memory = work.contacts.nbytes + work.rows.nbytes + work.narrow.nbytes + work.pairs.pairs.pair.nbytes
     yield row("collide", case, "bytes_per_contact", memory / report.contacts)
-    yield from _mixed(setting.threads)
+    yield from _mixed(setting)
 
 
-def _mixed(threads: int | None) -> Iterator[Row]:
+def _mixed(setting: Setting) -> Iterator[Row]:
     """20000 settled bodies of general convex shapes: their share of a step, and time a pair against coal's."""
-    sim = settled_mixed(20000, threads)
+    sim = settled_mixed(20000, setting)
     sim.solver = SolverAPGD()
     stages = []
     for _ in range(5):

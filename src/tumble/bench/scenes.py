@@ -12,6 +12,7 @@ from ..scene.materials import Material
 from ..scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, open_box
 from ..sim.simulation import Simulation
 from ..solve.apgd import SolverAPGD
+from .base import Setting
 
 __all__ = ["MIXED", "fill_scene", "settled", "settled_mixed"]
 
@@ -25,7 +26,7 @@ MIXED = (
 )
 
 
-def settled_mixed(count: int, threads: int | None) -> Simulation:
+def settled_mixed(count: int, setting: Setting) -> Simulation:
     """Bodies of six shapes, in turn, dropped from a loose grid in random orientations and let settle."""
     scene = SceneBuilder()
     columns = int(np.ceil(np.sqrt(count / 20)))
@@ -40,8 +41,9 @@ def settled_mixed(count: int, threads: int | None) -> Simulation:
     sim = Simulation(
         scene.build(),
         options=StepOptions(dt=0.01),
-        solver=SolverAPGD(tolerance=1e-4, max_iterations=40),
-        threads=threads,
+        solver=SolverAPGD(tolerance=1e-4, max_iterations=40, precision=setting.precision),
+        threads=setting.threads,
+        backend=setting.backend,
     )
     sim.run(until=4.0, progress=False)
     return sim
@@ -56,7 +58,7 @@ def fill_scene(count: int, method: SolverAPGD, threads: int | None) -> Simulatio
     return Simulation(scene.build(), options=StepOptions(dt=0.01), solver=method, threads=threads)
 
 
-def settled(count: int, threads: int | None) -> Simulation:
+def settled(count: int, setting: Setting) -> Simulation:
     """Spheres dropped from a loose grid and let settle with few iterations a step."""
     scene = SceneBuilder()
     columns = int(np.ceil(np.sqrt(count / 20)))
@@ -68,8 +70,9 @@ def settled(count: int, threads: int | None) -> Simulation:
     sim = Simulation(
         scene.build(),
         options=StepOptions(dt=0.01),
-        solver=SolverAPGD(tolerance=1e-4, max_iterations=40),
-        threads=threads,
+        solver=SolverAPGD(tolerance=1e-4, max_iterations=40, precision=setting.precision),
+        threads=setting.threads,
+        backend=setting.backend,
     )
     sim.run(until=2.5, progress=False)
     return sim

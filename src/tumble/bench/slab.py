@@ -14,6 +14,7 @@ from ..enums import BlockKind
 from ..problem.cone_problem import BlockGroup, ConeProblem
 from ..problem.operators import ContactOperator
 from ..scene import rotation
+from .base import Setting
 from .scenes import settled
 
 __all__ = ["slab_problem", "stored_slab"]
@@ -26,7 +27,7 @@ def slab_problem() -> tuple[str, ConeProblem]:
     folder = Path(os.environ.get(DATA_VARIABLE, Path("..") / "shared" / "bench"))
     if (folder / "slab_state.npz").is_file():
         return "stored slab state", stored_slab(np.load(folder / "slab_state.npz"))
-    sim = settled(4000, None)
+    sim = settled(4000, Setting())
     assert sim.last is not None
     problem = sim.last.problem
     return f"4000 settled spheres ({DATA_VARIABLE} not found)", problem

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from ..kernels import jit
 from ..sim.simulation import Simulation
@@ -39,7 +40,7 @@ def threads(setting: Setting) -> Iterator[Row]:
 def cores(setting: Setting) -> Iterator[Row]:
     """Stages of a step of 100000 settled spheres, 30 iterations, by the number of threads: 1, 2, 4, ..."""
     most = jit.most_threads() if setting.threads is None else setting.threads
-    sim = settled(2000 if setting.quick else 100_000, most)
+    sim = settled(2000 if setting.quick else 100_000, replace(setting, threads=most))
     sim.solver = SolverAPGD(tolerance=0.0, max_iterations=30)
     start, alone = sim.get_state(), {}
     for count in [*(2**k for k in range(most.bit_length()) if 2**k < most), most]:

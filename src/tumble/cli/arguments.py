@@ -19,6 +19,7 @@ __all__ = [
     "WHOLE",
     "AsJson",
     "Backend",
+    "Precision",
     "Settings",
     "Strict",
     "Threads",
@@ -75,6 +76,9 @@ NUMBER = {"parser": _number, "metavar": "X"}
 WHOLE = {"parser": _whole, "metavar": "N"}
 Threads = Annotated[int | None, option("Threads to use (default: all that Numba has).", **WHOLE)]
 Backend = Annotated[str, typer.Option("--backend", help="Where steps are computed: cpu, or cuda (extra gpu).")]
+Precision = Annotated[
+    str | None, option("Of the solver's iterations: double, mixed, single or auto; whatever is reported is double.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first step that does not converge (exit code 3).")]
 Settings = Annotated[
     list[str] | None,

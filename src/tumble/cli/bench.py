@@ -10,7 +10,7 @@ import typer
 
 from .. import checks, interrupts
 from ..errors import OptionsError, message
-from .arguments import AsJson, Threads, check_threads
+from .arguments import AsJson, Backend, Precision, Threads, check_threads
 from .tables import plain, table, text_of
 
 SLOWER = 1.1
@@ -28,12 +28,15 @@ def bench(
         Path | None, typer.Option("--compare", help="Lines of an earlier --json: ratios, slower times marked.")
     ] = None,
     threads: Threads = None,
+    backend: Backend = "cpu",
+    precision: Precision = None,
 ) -> None:
     """Measure the speed of this machine with this version.
 
     Example: tumble bench solver --json > old.jsonl, and after a change tumble bench solver --compare old.jsonl
     """
-    from ..bench import BENCHES, Setting
+    from ..backends import choose
+    from ..bench import BENCHES, ON_DEVICES, Setting
 
     if listed:
         return table(
@@ -43,11 +46,20 @@ def bench(
         )
     check_threads(threads)
     names = list(BENCHES) if name is None else [checks.choice("bench", name, BENCHES)]
+    elsewhere = backend != "cpu" or precision is not None
+    if elsewhere:
+        if name is not None and name not in ON_DEVICES:
+            rule = "measures the processor: --backend and --precision are for others"
+            raise OptionsError(
+                message(f"bench {name}", rule, backend, f"Benches that take them: {', '.join(ON_DEVICES)}.")
+            )
+        names = [chosen for chosen in names if chosen in ON_DEVICES]
+        choose(backend)
     before = {} if compare is None else _lines(compare)
     rows = []
     with interrupts.saying(str):
         for chosen in names:
-            for row in BENCHES[chosen](Setting(threads=threads, quick=quick, out=out)):
+            for row in BENCHES[chosen](Setting(threads, quick, out, backend, precision or "auto")):
                 old = before.get((row["bench"], row["case"], row["metric"]))
                 if old:
                     row = row | {"before": old, "ratio": row["value"] / old}

@@ -10,7 +10,7 @@ import typer
 
 from .. import checks, interrupts
 from ..errors import OptionsError, message
-from .arguments import NUMBER, Threads, check_threads, option, setting
+from .arguments import NUMBER, Backend, Precision, Threads, check_threads, option, setting
 from .tables import flat, table, text_of
 
 
@@ -29,6 +29,8 @@ def experiment(
         typer.Option("--strict", help="Exit code 3 where a step does not converge or an expectation is missed."),
     ] = False,
     threads: Threads = None,
+    backend: Backend = "cpu",
+    precision: Precision = None,
 ) -> None:
     """Run a published experiment and compare with its numbers.
 
@@ -53,6 +55,8 @@ def experiment(
             threads=threads,
             progress=None,
             strict=strict,
+            backend=backend,
+            precision=precision,
         )
     table(name, ("metric", "value"), flat(metrics))
     for file in sorted(folder.iterdir()):

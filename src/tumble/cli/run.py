@@ -15,6 +15,7 @@ from .arguments import (
     NUMBER,
     WHOLE,
     Backend,
+    Precision,
     Settings,
     Strict,
     Threads,
@@ -61,9 +62,7 @@ def run(
         bool, typer.Option("--unique-forces", help="Of all forces that carry the motion take the smallest.")
     ] = False,
     backend: Backend = "cpu",
-    precision: Annotated[
-        str | None, option("Of the solver's iterations: double, single, or auto; whatever is reported is double.")
-    ] = None,
+    precision: Precision = None,
     strict: Strict = False,
     threads: Threads = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors and warnings only.")] = False,

@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..checks import nearest
+from .. import backends, checks
+from ..enums import Precision
 from ..errors import ExpectationError, ExperimentError, TumbleWarning, message
 from .base import OK, Experiment, Job, SettingInfo, claim, make_settings
 
@@ -61,20 +62,28 @@ def run_experiment(
     threads: int | None = None,
     progress: bool | None = None,
     strict: bool = False,
+    backend: str = "cpu",
+    precision: str | None = None,
 ) -> dict[str, float]:
     """Run an experiment and return its metrics, which are also in `out`/metrics.json, next to the figures.
 
     quick: the small version. scale: of large experiments, this part of the full version's bodies (1: all).
     settings: values in place of the defaults, as numbers or as text ("0.0025,0.01").
-    threads and progress go to the simulations. strict: a step that does not converge raises NotConvergedError.
+    threads, progress, backend and precision go to the simulations (docs/gpu.md). strict: a step that does not converge
+    raises NotConvergedError.
     A metric whose event did not take place, such as a ball that does not roll yet, is left out. A metric ending in
     `_ok` is 1 where an expectation is met; one that is 0 gives a warning, or ExpectationError where strict.
     """
     if name not in EXPERIMENTS:
-        raise ExperimentError(message("experiment", "must be a known one", repr(name), nearest(name, EXPERIMENTS)))
+        raise ExperimentError(
+            message("experiment", "must be a known one", repr(name), checks.nearest(name, EXPERIMENTS))
+        )
     module = EXPERIMENTS[name].module
     values = make_settings(name, module.Settings, quick=quick, given=settings or {}, scale=scale)
-    job = Job(out=Path(out), threads=threads, progress=progress, strict=strict)
+    backends.choose(backend)
+    if precision is not None:
+        checks.choice("--precision", precision, list(Precision))
+    job = Job(Path(out), threads, progress, strict, backend, precision)
     claim(job.out, name)
     metrics = {key: float(value) for key, value in module.run(values, job).items()}
     for key, value in metrics.items():

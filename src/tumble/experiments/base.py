@@ -15,12 +15,14 @@ import numpy as np
 
 from .. import checks
 from ..enums import BodyKind
-from ..errors import ExperimentError, FileError, message
+from ..errors import ExperimentError, FileError, OptionsError, message
 from ..kernels import jit
+from ..kernels.contact_rows import overlap_share
 from ..scene.model import ContactMemory, Model
 from ..sim.report import StepReport
 from ..sim.run import RunResult
 from ..sim.simulation import Simulation
+from ..solve.apgd import SolverAPGD
 
 LAWS = ("coulomb", "relaxed")
 
@@ -168,26 +170,33 @@ class ObservedSimulation(Simulation):
 
     def __init__(self, model: Model, *, observe: Observer, **rest: Any) -> None:
         super().__init__(model, **rest)
-        self._observe = observe
+        self._observe, self._sizes = observe, sent_sizes(self)
         self.largest_overlap_ratio = 0.0
         """Largest overlap so far over half-sizes, see `overlap_ratio`"""
 
     def step(self) -> StepReport:
         """See `Simulation.step`."""
         report = super().step()
-        self.largest_overlap_ratio = max(self.largest_overlap_ratio, overlap_ratio(self))
+        self.largest_overlap_ratio = max(self.largest_overlap_ratio, overlap_ratio(self, self._sizes))
         self._observe(self, report)
         return report
 
 
-def overlap_ratio(sim: Simulation) -> float:
+def sent_sizes(sim: Simulation) -> np.ndarray:
+    """Smallest half-extents of the bodies that obey forces, infinite of others, where the contacts are."""
+    return sim.backend.send(np.where(sim.model.body_kind == BodyKind.DYNAMIC, sim.model.body_size, np.inf))
+
+
+def overlap_ratio(sim: Simulation, sizes: np.ndarray | None = None) -> float:
     """Largest overlap at the start of the last step over the smallest half-extent of the two bodies, of those that
-    obey forces: a thin wall does not count."""
-    if sim.last is None or sim.last.contacts.count == 0:
+    obey forces: a thin wall does not count. sizes: see `sent_sizes`."""
+    if sim._last is None or sim._last.contacts.count == 0:
         return 0.0
-    c, n = sim.last.contacts, sim.last.contacts.count
-    size = np.where(sim.model.body_kind == BodyKind.DYNAMIC, sim.model.body_size, np.inf)
-    return max(0.0, float((-c.gap[:n] / np.minimum(size[c.body_a[:n]], size[c.body_b[:n]])).max()))
+    c, b = sim._last.contacts, sim.backend
+    ratio = b.zeros(c.count)
+    sizes = sent_sizes(sim) if sizes is None else sizes
+    b.over_contacts(overlap_share)(c.count, c.gap, c.body_a, c.body_b, sizes, ratio)
+    return float(b.largest(c.count, ratio))
 
 
 @dataclass(frozen=True)
@@ -198,6 +207,21 @@ class Job:
     threads: int | None
     progress: bool | None
     strict: bool
+    backend: str = "cpu"
+    """Where steps are computed"""
+    precision: str | None = None
+    """Of the iterations of the experiment's own solver, where it is `SolverAPGD`"""
+
+    def runs_on(self, **rest: Any) -> dict[str, Any]:
+        """The arguments of a simulation, with where and how precisely it is to compute."""
+        solver = rest.get("solver")
+        if self.precision is not None:
+            if not isinstance(solver, SolverAPGD):
+                name = "SolverAuto" if solver is None else type(solver).__name__
+                remedy = "Leave --precision out, or set the experiment's solver to apgd where it has that setting."
+                raise OptionsError(message("--precision", "is an option of SolverAPGD", name, remedy))
+            rest["solver"] = replace(solver, precision=self.precision)
+        return rest | {"threads": self.threads, "backend": self.backend}
 
     def simulate(
         self,
@@ -214,9 +238,11 @@ class Job:
         stop: asked after every step; the run ends where it says so. memory: of contacts that are there already.
         rest: options and solver.
         """
-        sim = ObservedSimulation(model, observe=observe, threads=self.threads, **rest)
+        sim = ObservedSimulation(model, observe=observe, **self.runs_on(**rest))
         if memory is not None:
-            sim.state.memory = memory
+            state = sim.get_state()
+            state.memory = memory
+            sim.set_state(state)
         return sim, sim.run(until=until, progress=self.progress, strict=self.strict, stop=stop)
 
     def lenient(self) -> Job:

@@ -215,9 +215,10 @@ def drive(
     sim = ObservedSimulation(
         model,
         observe=observe,
-        threads=job.threads,
-        options=tb.StepOptions(dt=s.dt),
-        solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
+        **job.runs_on(
+            options=tb.StepOptions(dt=s.dt),
+            solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
+        ),
     )
     if start is not None:
         sim.set_state(taken_over(model, start))

@@ -198,7 +198,7 @@ def fill(s: Settings, job: Job, bodies: int) -> tuple[tb.Simulation, float]:
     state = settled.get_state()
     state.time, state.step = 0.0, 0
     state.spin[1] = model.initial.spin[1]
-    sim = tb.Simulation(model, threads=job.threads, **rest)
+    sim = tb.Simulation(model, **job.runs_on(**rest))
     sim.set_state(state)
     with warnings.catch_warnings():  # overlaps that the settling left are metrics, not a mistake in the scene
         warnings.simplefilter("ignore", tb.TumbleWarning)

@@ -126,7 +126,7 @@ def build(s: Settings, slab_mass: float) -> tb.Model:
 
 def problem_with(s: Settings, job: Job, settled: tb.Simulation, slab_mass: float) -> tb.ConeProblem:
     """The next step of the settled state under another slab."""
-    sim = tb.Simulation(build(s, slab_mass), options=settled.options, threads=job.threads)
+    sim = tb.Simulation(build(s, slab_mass), options=settled.options, threads=job.threads, backend=job.backend)
     sim.set_state(
         position=settled.positions(),
         orientation=settled.orientations(),

@@ -263,3 +263,9 @@ def recalled_numbers(c, found, column, out):
     k = found[c]
     for row in range(out.shape[0]):
         out[row, c] = column[row, k] if k >= 0 else 0.0
+
+
+@formula
+def overlap_share(c, gap, body_a, body_b, size, out):
+    """The overlap of contact c in units of the smaller of its bodies; negative where there is a gap."""
+    out[c] = -gap[c] / min(size[body_a[c]], size[body_b[c]])

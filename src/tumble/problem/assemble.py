@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Protocol
 
@@ -321,7 +321,7 @@ class Rows:
             diagonal[1:3, :n] += self._compliance[1, :n]
         b.free_frozen_rows(n, diagonal, self._bias)
         cones[:n] = contacts.friction[:n]
-        return ArticulatedOperator(without_joints(arrays, self._no_factor), b, diagonal), n
+        return ArticulatedOperator(without_joints(arrays, self._no_factor, b.zeros), b, diagonal), n
 
     def _articulated_operator(self, arrays: ArticulatedArrays) -> ArticulatedOperator:
         """The last one where its arrays are the same: its buffers serve again."""
@@ -406,9 +406,8 @@ def _arrays(kept: object) -> list[np.ndarray]:
     return [a for part in kept for a in _arrays(part)] if isinstance(kept, (tuple, list)) else []
 
 
-def without_joints(contacts: ContactArrays, none_at_all: FactorArrays) -> ArticulatedArrays:
+def without_joints(contacts: ContactArrays, none_at_all: FactorArrays, zeros: Callable) -> ArticulatedArrays:
     """The arrays of contacts alone in the form of those with joints."""
-    none, rows, bodies = np.zeros(0), np.zeros((0, 24)), np.zeros((0, 4), np.int32)
-    return ArticulatedArrays(
-        contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none, np.zeros(1, np.int64)
-    )
+    none, rows, bodies = zeros(0), zeros((0, 24)), zeros((0, 4), np.int32)
+    start = zeros(1, np.int64)
+    return ArticulatedArrays(contacts, bodies, rows, rows, none_at_all, none, bodies, rows, rows, none, start)

@@ -350,7 +350,7 @@ class RollingOperator:
     def scaled(self, scale: np.ndarray) -> RollingOperator:
         """S N S with scale (4, cap) of n, (u, w), spin and roll."""
         inner = self._articulated.scaled(scale)
-        frame = np.zeros_like(self.arrays.turn_frame)
+        frame = self.backend.zeros(self.arrays.turn_frame.shape)
         self.backend.scale_turns(self.arrays.joints.contacts.count, self.arrays.turn_frame, scale, frame)
         return RollingOperator(self.arrays._replace(joints=inner.arrays, turn_frame=frame), self.backend, inner)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -12,8 +12,6 @@ from ..kernels.passing import shown_body, shown_shape
 from .model import Model, State
 
 __all__ = ["Seen", "present"]
-
-NONE = np.zeros(0, bool)
 
 
 class Seen:
@@ -25,17 +23,22 @@ class Seen:
     """
 
     def __init__(self, model: Model, backend: ModuleType) -> None:
-        self._whole = model
+        self._whole = model.sent(backend)
+        self._none = backend.send(np.zeros(0, bool))
         self._show_body, self._show_shape = backend.over_bodies(shown_body), backend.over_bodies(shown_shape)
-        self._kind, self._shape_kind = model.body_kind.copy(), model.shape_kind.copy()
-        self._inverse_mass = model.body_inverse_mass.copy()
         self._shown: np.ndarray | None = None
-        self.model = dataclasses.replace(
-            model,  # views, because a model closes its arrays against writing
+        own = model.body_kind.copy(), model.shape_kind.copy(), model.body_inverse_mass.copy()
+        self._kind, self._shape_kind, self._inverse_mass = map(backend.send, own)
+        self.sent = replace(
+            self._whole,  # views, because a model closes its arrays against writing
             body_kind=self._kind.view(),
             shape_kind=self._shape_kind.view(),
             body_inverse_mass=self._inverse_mass.view(),
         )
+        """What the passes read"""
+        vars(self.sent)["shape_rank"] = self._whole.shape_rank
+        self.model = self.sent if backend.HOSTED else model
+        """The same with NumPy's arrays; where the passes run elsewhere it has all bodies"""
 
     def show(self, presence: np.ndarray, *, moving: np.ndarray | None = None) -> None:
         """Only bodies that are PRESENT in `presence` (n,) are there. moving (n,) bool: the others of them are static.
@@ -45,7 +48,7 @@ class Seen:
         if presence is self._shown and moving is None:
             return
         self._shown = presence if moving is None else None
-        m, moves = self._whole, NONE if moving is None else moving
+        m, moves = self._whole, self._none if moving is None else moving
         kind, mass = m.body_kind, m.body_inverse_mass
         self._show_body(len(kind), presence, moves, kind, mass, self._kind, self._inverse_mass)
         self._show_shape(len(m.shape_kind), presence, m.shape_body, m.shape_kind, self._shape_kind)

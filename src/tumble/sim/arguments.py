@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from types import ModuleType
 
 import numpy as np
 
 from .. import checks, memory
 from ..enums import BodyKind, Integrator, ShapeKind, ShapeTrait, Variant
-from ..errors import OptionsError, message
+from ..errors import OptionsError, TumbleWarning, message
 from ..kernels.jit import most_threads
 from ..options import StepOptions
 from ..problem.joints import Joints
@@ -87,11 +88,10 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
     """Raise for what a device does not do yet; nothing falls back to the processor in silence."""
     if backend.HOSTED:
         return
-    name = type(solver).__name__
+    name, joined = type(solver).__name__, bool(model.joints.row_count or model.joints.motors)
     refused = {
-        "emitters, sinks and measuring planes": bool(model.flow.columns),
-        "rolling and spinning friction": model.pair_laws.rolls,
-        "the integrator 'moreau'": options.integrator == Integrator.MOREAU,
+        "rolling friction together with joints": model.pair_laws.rolls and joined,
+        "the integrator 'moreau' together with joints": options.integrator == Integrator.MOREAU and joined,
         "unique forces": options.unique_forces,
         name: solver is not None and not _runs_on_device(solver),
     }
@@ -101,6 +101,9 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
         if found[0] == name:
             remedy = "Use SolverAPGD() or SolverAuto(steps=True), or backend='cpu'."
         raise OptionsError(message("Simulation.backend", rule, ", ".join(found), remedy))
+    words = memory.check_device("Simulation.backend", model.body_count, *backend.free_memory())
+    if words is not None:
+        warnings.warn(words, TumbleWarning, stacklevel=4)
 
 
 def _runs_on_device(solver: Solver) -> bool:

@@ -13,7 +13,7 @@ from ..enums import BodyKind, Presence
 from ..errors import SceneError, TumbleWarning, message
 from ..kernels import passing
 from ..scene import rotation
-from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter, MeasuringArrays
+from ..scene.flow_model import EMITTER_COLUMNS, PLANE_COLUMNS, SINK_COLUMNS, Emitter, MeasuringArrays, SinkArrays
 from ..scene.model import Model, State
 from ..scene.presence import Seen
 from .room import Room
@@ -34,15 +34,16 @@ class FlowStep:
     ) -> None:
         self._model, self._flow, self._seen = model, model.flow, seen
         self._room = Room(model, seen, pairs, narrow, backend) if seen is not None and model.flow.emitters else None
-        self._kind, self._removable = model.body_kind, model.body_kind == BodyKind.DYNAMIC
-        self._removable[model.flow.keep] = False
+        send, removable = backend.send, model.body_kind == BodyKind.DYNAMIC
+        removable[model.flow.keep] = False
+        self._backend, self._kind, self._removable = backend, send(model.body_kind), send(removable)
         self._mass = model.body_mass
-        self._flags = np.zeros((2, model.body_count), bool)
-        self._sinks = [sink.arrays for sink in model.flow.sinks]
-        self._planes = [plane.arrays for plane in model.flow.planes]
+        self._flags = backend.zeros((2, model.body_count), bool)
+        self._sinks = [_sent(sink.arrays, backend) for sink in model.flow.sinks]
+        self._planes = [_sent(plane.arrays, backend) for plane in model.flow.planes]
         self._cross, self._take = backend.over_bodies(passing.crossed), backend.over_bodies(passing.taken)
         self._waits, self._list = backend.over_bodies(passing.waits), backend.list_true
-        self._index = np.zeros(model.body_count, np.int64)
+        self._index = backend.zeros(model.body_count, np.int64)
         self._height: list[np.ndarray] = []
         self._before: np.ndarray | None = None
         self._since = [-1] * len(model.flow.emitters)
@@ -69,7 +70,9 @@ class FlowStep:
             used = state.presence
             went = self._remove(state, total)
             energy -= self._energy(state, went)
-            state.velocity[went], state.spin[went] = 0.0, 0.0
+            if went.size:
+                there = self._backend.send(went)
+                state.velocity[there], state.spin[there] = 0.0, 0.0
             came = self._emit(state, total)
             energy += self._energy(state, came)
             if self._seen is not None and self._room is not None:
@@ -85,8 +88,9 @@ class FlowStep:
         return float(len(there)), float(len(back)), float(self._mass[there].sum()), float(self._mass[back].sum())
 
     def _chosen(self, flags: np.ndarray) -> np.ndarray:
-        """Bodies whose flag is set: none as a rule."""
-        return self._index[: self._list(len(flags), flags, self._index)].copy()
+        """Bodies whose flag is set, on the host: none as a rule."""
+        found = self._list(len(flags), flags, self._index)
+        return self._backend.fetch(self._index[:found].copy()) if found else np.zeros(0, np.int64)
 
     def _remove(self, state: State, total: np.ndarray) -> np.ndarray:
         """Bodies that sinks take, each by the first sink that wants it."""
@@ -100,7 +104,7 @@ class FlowStep:
             total[at + 1] += self._mass[k].sum()
             if k.size:
                 presence = presence.copy()
-                presence[k] = Presence.REMOVED
+                presence[self._backend.send(k)] = Presence.REMOVED
                 gone.append(k)
         state.presence = presence
         return np.concatenate(gone) if gone else np.zeros(0, np.int64)
@@ -116,12 +120,12 @@ class FlowStep:
                 waiting = e.first + self._chosen(self._flags[0, :due])
             placed = self._room.place(e, i, state, waiting) if self._room is not None and waiting.size else waiting
             if placed.size:
+                send, there = self._backend.send, self._backend.send(placed)
+                turned = rotation.conjugate(self._backend.fetch(state.orientation[there]))
                 state.presence = state.presence.copy()
-                state.presence[placed] = Presence.PRESENT
-                state.velocity[placed] = e.velocity
-                state.spin[placed] = rotation.rotate(
-                    rotation.conjugate(state.orientation[placed]), np.tile(e.angular_velocity, (len(placed), 1))
-                )
+                state.presence[there] = Presence.PRESENT
+                state.velocity[there] = send(e.velocity)
+                state.spin[there] = send(rotation.rotate(turned, np.tile(e.angular_velocity, (len(placed), 1))))
                 new.append(placed)
             total[at] += len(placed)
             total[at + 1] += self._mass[placed].sum()
@@ -150,9 +154,18 @@ class FlowStep:
 
     def _energy(self, state: State, bodies: np.ndarray) -> np.ndarray:
         """Kinetic and potential energy of some bodies (2,) [J]."""
-        m, inertia = self._mass[bodies], self._model.body_inertia[bodies]
-        kinetic = 0.5 * (m @ (state.velocity[bodies] ** 2).sum(axis=1) + (inertia * state.spin[bodies] ** 2).sum())
-        return np.array([kinetic, -(m @ (state.position[bodies] @ self._model.gravity))])
+        if not bodies.size:
+            return np.zeros(2)
+        m, inertia, there = self._mass[bodies], self._model.body_inertia[bodies], self._backend.send(bodies)
+        fetch = self._backend.fetch
+        position, velocity, spin = (fetch(x[there]) for x in (state.position, state.velocity, state.spin))
+        kinetic = 0.5 * (m @ (velocity**2).sum(axis=1) + (inertia * spin**2).sum())
+        return np.array([kinetic, -(m @ (position @ self._model.gravity))])
+
+
+def _sent(arrays: SinkArrays | MeasuringArrays, backend: ModuleType) -> tuple:
+    """The group with its vectors where the passes read them."""
+    return type(arrays)._make(backend.send(part) if isinstance(part, np.ndarray) else part for part in arrays)
 
 
 def blocked(model: Model, state: State) -> list[tuple[Emitter, int, int]]:

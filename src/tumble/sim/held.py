@@ -5,7 +5,8 @@ On a processor both are one. On a device the arrays stay there, and `shown` fetc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -15,15 +16,16 @@ import numpy as np
 from .. import backends
 from ..backends.base import fetched_group
 from ..collide.contacts import Contacts
-from ..errors import OptionsError, message
+from ..errors import DeviceError, MemoryLimitError, OptionsError, message
+from ..memory import size
 from ..problem.cone_problem import ConeProblem
-from ..problem.operators import ArticulatedOperator, ContactOperator, StepOperator
+from ..problem.operators import ArticulatedOperator, ContactOperator, RollingOperator, StepOperator
 from ..scene.model import ContactMemory, State
 from .stepper import StepResult
 
-__all__ = ["Held", "copied", "fetched", "hosted"]
+__all__ = ["Held", "copied", "failures_told", "fetched", "hosted"]
 
-BODIES = ("position", "orientation", "velocity", "spin", "coordinate", "row_impulse", "energy_owed")
+BODIES = ("position", "orientation", "velocity", "spin", "presence", "coordinate", "row_impulse", "energy_owed")
 
 
 class Held:
@@ -44,6 +46,18 @@ class Held:
             self.acting = sent(state, self._backend)
             self.moved()
 
+    def keep(self, safe: State) -> None:
+        """Note the acting state, to be put back where a step fails."""
+        with failures_told(self._backend):
+            safe.take(self.acting)
+
+    def put_back(self, safe: State) -> None:
+        """Be as it was; on a device in place, which needs no memory."""
+        if self._backend.HOSTED:
+            self.replace(safe.copy())
+        else:
+            self.acting.take(safe)
+
     def moved(self) -> None:
         """The acting state has changed."""
         if not self._backend.HOSTED:
@@ -54,11 +68,28 @@ class Held:
     def fetch(self, name: str) -> Any:
         """An array of the acting state, or its memory, on the host and closed against writing."""
         value = getattr(self.acting, name)
-        if isinstance(value, ContactMemory):
-            return fetched(value, self._backend)
-        out = self._backend.fetch(value)
+        with failures_told(self._backend):
+            if isinstance(value, ContactMemory):
+                return fetched(value, self._backend)
+            out = self._backend.fetch(value)
         out.setflags(write=False)
         return out
+
+
+@contextmanager
+def failures_told(backend: ModuleType) -> Iterator[None]:
+    """A failure of the device in the block becomes a named error: no memory is left, or it has stopped working."""
+    try:
+        yield
+    except backend.FAILURES as cause:
+        where, words = f"backend '{backend.name}'", " ".join(str(cause).split())[:200] or type(cause).__name__
+        if backend.is_full(cause):
+            free, total = backend.free_memory()
+            got = f"{size(free)} free of {size(total)}; {words}"
+            remedy = "Use fewer bodies, precision 'double' (one copy of the rows less), or backend='cpu'."
+            raise MemoryLimitError(message(where, "the device must have memory for the step", got, remedy)) from cause
+        remedy = "What was written is kept: go on with --resume (resume=True), in a new process, here or on the 'cpu'."
+        raise DeviceError(message(where, "the device must go on working", words, remedy)) from cause
 
 
 class Shown(State):
@@ -120,19 +151,25 @@ def hosted(result: StepResult) -> StepResult:
     for name, own in vars(contacts).items():
         if isinstance(own, np.ndarray):
             own[..., :n] = fetch(getattr(table, name)[..., :n])
-    operator: StepOperator
     group = replace(problem.group, friction=fetch(problem.friction))
-    if isinstance(problem.operator, ArticulatedOperator):
-        operator = ArticulatedOperator(
-            fetched_group(problem.backend, problem.operator.arrays), cpu, fetch(problem.operator.diagonal)
-        )
-    else:
-        operator = ContactOperator(fetched_group(problem.backend, problem.step_operator.contacts), cpu)
+    operator = _operator(problem, cpu)
     here = ConeProblem(
         group, fetch(problem.bias), operator, problem.h, {}, problem.speed, problem.motion, problem.gap_shift
     )
     solution = replace(result.solution, impulse=fetch(result.solution.impulse))
     return replace(result, contacts=contacts, problem=here, solution=solution, impulse=fetch(result.impulse))
+
+
+def _operator(problem: ConeProblem, cpu: ModuleType) -> StepOperator:
+    """The operator of a device's problem on the host."""
+    there, b = problem.operator, problem.backend
+    if isinstance(there, ArticulatedOperator):
+        return ArticulatedOperator(fetched_group(b, there.arrays), cpu, b.fetch(there.diagonal))
+    if not isinstance(there, RollingOperator):
+        return ContactOperator(fetched_group(b, problem.step_operator.contacts), cpu)
+    arrays, found = fetched_group(b, there.arrays), b.zeros((6, problem.bias.shape[1]))
+    there.diagonal_blocks(found)
+    return RollingOperator(arrays, cpu, ArticulatedOperator(arrays.joints, cpu, b.fetch(found)))
 
 
 def _is_sent(state: State) -> bool:

@@ -64,10 +64,10 @@ class MixArrays(NamedTuple):
 class Middle:
     """Scratch of the integrator for n bodies, of which joints hold some in so many rows and mechanisms."""
 
-    def __init__(self, n: int, rows: int, mechanisms: int) -> None:
-        self.velocity, self.start_spin = np.zeros((n, 3)), np.zeros((n, 3))
+    def __init__(self, n: int, rows: int, mechanisms: int, zeros: Callable[..., np.ndarray]) -> None:
+        self.velocity, self.start_spin = zeros((n, 3)), zeros((n, 3))
         """As kicked at the start"""
-        self.position, self.orientation, self.spin = np.zeros((n, 3)), np.zeros((n, 4)), np.zeros((n, 3))
+        self.position, self.orientation, self.spin = zeros((n, 3)), zeros((n, 4)), zeros((n, 3))
         """In the middle"""
         self.energy = np.zeros(0)
         """Of the mechanisms of jointed bodies at the start, less that in the middle before the kick [J]"""
@@ -89,13 +89,12 @@ def enter_middle(
     start = None if joints is None else joints.begin(state)
     if work.middle is None:
         rows, mechanisms = (0, 0) if joints is None or start is None else (len(start.body), joints.mechanism_count)
-        work.middle = Middle(model.body_count, rows, mechanisms)
+        work.middle = Middle(model.body_count, rows, mechanisms, b.zeros)
     m = work.middle
     kick = KickedArrays(
         model.body_inertia, model.body_locked, m.position, m.orientation, work.matrix, m.spin, work.before
     )
-    np.copyto(m.velocity, state.velocity)
-    np.copyto(m.start_spin, state.spin)
+    m.velocity[...], m.start_spin[...] = state.velocity, state.spin
     entry, change, best, stalled = m.entry, m.change, np.inf, 0
     if joints is not None:
         old = np.zeros((model.body_count, 6))
@@ -143,7 +142,7 @@ def enter_middle(
 def hold_in_velocity(contacts: Contacts, problem: ConeProblem, free: np.ndarray, h: float) -> None:
     """Rewrite the normal bias: an overlap has none."""
     if contacts.count:
-        rows = np.empty_like(problem.bias)
+        rows = problem.kept(_scratch).rows
         problem.step_operator.relative(free, rows)
         hold = problem.backend.over_contacts(formulas.held_bias)
         hold(contacts.count, contacts.gap, rows, h, problem.bias)
@@ -159,32 +158,46 @@ def correct_positions(
     n, h, theta, b = contacts.count, float(options.dt), float(options.theta), work.backend
     if n == 0:
         return 0.0
-    gap, deep = np.empty(contacts.capacity), np.empty(contacts.capacity, bool)
-    rows, bias, diagonal = (
-        np.empty_like(problem.bias),
-        np.zeros_like(problem.bias),
-        np.empty((6, problem.bias.shape[1])),
-    )
+    gap, deep, rows, bias, diagonal, friction, scratch = problem.kept(_scratch)
     problem.step_operator.relative(work.velocity, rows)
     b.over_contacts(formulas.gap_at_end)(n, contacts.gap, contacts.size, rows, theta * h, WORTH_REMOVING, gap, deep)
     if not b.count_true(n, deep):
         return 0.0
-    gravity = float(np.linalg.norm(model.gravity)) or 9.81
+    gravity = float(np.linalg.norm(b.fetch(model.gravity))) or 9.81
     recovery = -1.0 if options.recovery_speed is None else float(options.recovery_speed)
     b.over_contacts(formulas.recovery_bias)(n, gap, contacts.size, h, recovery, gravity, bias)
     problem.operator.diagonal_blocks(diagonal)
     b.free_frozen_rows(n, diagonal, bias)  # what the joints hold in the floor stays there
-    group = BlockGroup(problem.group.kind, problem.dim, n, np.zeros_like(problem.friction))
-    apart = ConeProblem(group, bias, problem.operator, h, {})
+    group = BlockGroup(problem.group.kind, problem.dim, n, friction)
+    apart = ConeProblem(group, bias, problem.operator, h, scratch)
     push = problem.step_operator.velocity(CORRECTION.solve(apart, law=Law.RELAXED).impulse)
     before, turned = state.position.copy(), state.orientation.copy()
     b.over_bodies(motion.pushed)(len(before), model.body_kind, push, h, state.position, state.orientation)
     if work.joints is not None and not _close_again(state, work.joints, model.body_kind, b):
         state.position[:], state.orientation[:] = before, turned
         return 0.0
-    lifted = np.empty(len(before))
+    lifted = b.zeros(len(before))
     b.over_bodies(motion.lifted)(len(before), model.body_mass, model.gravity, before, state.position, lifted)
     return float(b.total(len(before), lifted))
+
+
+class _Scratch(NamedTuple):
+    """Of the correction; without friction, and without a bias along the tangents."""
+
+    gap: np.ndarray
+    deep: np.ndarray
+    rows: np.ndarray
+    bias: np.ndarray
+    diagonal: np.ndarray
+    friction: np.ndarray
+    scratch: dict[tuple, tuple]
+
+
+def _scratch(problem: ConeProblem) -> _Scratch:
+    (rows, cap), zeros = problem.bias.shape, problem.backend.zeros
+    friction = zeros((*problem.friction.shape[:-1], cap))
+    own = zeros(cap), zeros(cap, bool), zeros((rows, cap)), zeros((rows, cap)), zeros((6, cap))
+    return _Scratch(*own, friction, {})
 
 
 def _close_again(state: State, joints: Joints, kind: np.ndarray, backend: ModuleType) -> bool:

@@ -162,6 +162,7 @@ def _begun(sim: Simulation, save: Save) -> Recording:
             "dt": sim.options.dt,
             "law": str(sim.options.law),
             "solver": str(sim.solver.name),
+            **_place(sim),
         },
         history=json.dumps([_event("begun", sim)]),
         description=to_text(sim.description),
@@ -334,6 +335,15 @@ def _check_changes(old: Trajectory, model: Model, different: list[Change], accep
         raise OptionsError(message(f"{old.path}: {first.name}", rule, got, remedy))
 
 
+def _place(sim: Simulation) -> dict[str, str]:
+    """Where a run is computed, and the precision of its iterations."""
+    precision = str(getattr(sim.solver, "precision", "auto"))
+    if sim.backend.HOSTED:
+        return {"backend": sim.backend.name, "precision": precision}
+    precision = "double" if precision == "auto" else precision  # what it means there
+    return {"backend": sim.backend.name, "device": sim.backend.device_name(), "precision": precision}
+
+
 def _event(event: str, sim: Simulation, different: Sequence[Change] = ()) -> dict[str, Any]:
     """An entry of the history."""
     return {
@@ -341,5 +351,6 @@ def _event(event: str, sim: Simulation, different: Sequence[Change] = ()) -> dic
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "step": sim.state.step,
         "tumble_version": __version__,
+        **_place(sim),
         **({"changes": [change._asdict() for change in different]} if different else {}),
     }

@@ -34,15 +34,17 @@ class Room:
 
     def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType) -> None:
         self._model, self._seen, self._pairs, self._narrow, self._backend = model, seen, pairs, narrow, backend
-        self._contacts = Contacts()
-        n = model.body_count
-        self._still, self._matrix = np.zeros((n, 6)), np.zeros((n, 9))
-        self._there, self._new, self._order = np.zeros(n, np.int8), np.zeros(n, bool), np.full(n, -1, np.int64)
+        self._contacts = Contacts(backend.zeros)
+        n, zeros = model.body_count, backend.zeros
+        self._still, self._matrix = zeros((n, 6)), zeros((n, 9))
+        self._there, self._new, self._order = zeros(n, np.int8), zeros(n, bool), zeros(n, np.int64) - 1
+        self._kind = backend.send(model.body_kind)
         self._beside = backend.over_bodies(passing.beside)
         bounded = model.shape_kind != ShapeKind.HALF_SPACE
         reach = np.where(bounded, np.linalg.norm(model.shape_position, axis=1) + model.shape_bound, 0.0)
         self._reach = np.zeros(n)
         np.maximum.at(self._reach, model.shape_body, reach)
+        self._reaches = backend.send(self._reach)
 
     def place(self, emitter: Emitter, number: int, state: State, bodies: np.ndarray) -> np.ndarray:
         """Poses for those of `bodies` (k,), which wait, that find room: into `state`; returns their indices, rising.
@@ -67,7 +69,7 @@ class Room:
         body = np.array([emitter.first])
         static = np.where(self._model.body_kind == BodyKind.STATIC, Presence.PRESENT, Presence.WAITING).astype(np.int8)
         alone = State(state.time, state.step, state.position, state.orientation, state.velocity, state.spin)
-        alone.presence = static
+        alone.presence = self._backend.send(static)
         fits = False
         for _ in range(16 * ROUNDS):
             self._throw(emitter, alone, body, rng)
@@ -86,45 +88,50 @@ class Room:
 
     def _throw(self, emitter: Emitter, state: State, bodies: np.ndarray, rng: np.random.Generator) -> None:
         """Random poses."""
-        state.position[bodies] = emitter.region.points(rng, len(bodies))
+        send, there = self._backend.send, self._backend.send(bodies)
+        state.position[there] = send(emitter.region.points(rng, len(bodies)))
         turn = rng.normal(size=(len(bodies), 4))
         if emitter.orientation is None:
             turn /= np.linalg.norm(turn, axis=1)[:, None]
         else:
             turn[:] = emitter.orientation
-        state.orientation[bodies] = rotation.multiply(turn, self._model.body_axes[bodies])
+        state.orientation[there] = send(rotation.multiply(turn, self._model.body_axes[bodies]))
 
     def _park(self, emitter: Emitter, state: State, bodies: np.ndarray) -> None:
         """Back to where they wait."""
-        start = self._model.initial
-        state.position[bodies], state.orientation[bodies] = start.position[bodies], start.orientation[bodies]
+        if not bodies.size:
+            return
+        start, send = self._model.initial, self._backend.send
+        there = send(bodies)
+        state.position[there], state.orientation[there] = send(start.position[bodies]), send(start.orientation[bodies])
 
     def _fit(self, emitter: Emitter, state: State, bodies: np.ndarray, placed: np.ndarray) -> np.ndarray:
         """Which of `bodies` (k,) touch no body that is there and none before them in the list (k,) bool."""
-        m, backend = self._model, self._backend
+        m, backend, send = self._model, self._backend, self._backend.send
         n, gap = m.body_count, CLEARANCE * float(m.body_size[bodies].min())
-        low, high = emitter.region.box
+        low, high = (send(np.asarray(corner, float)) for corner in emitter.region.box)
         box = (low, high, float(self._reach[bodies].max()) + gap)
         self._beside(
             n,
             state.presence,
-            m.body_kind,
-            self._reach,
+            self._kind,
+            self._reaches,
             box,
             state.position,
             state.orientation,
             self._there,
             self._matrix,
         )
-        come = np.concatenate([placed, bodies])
+        come, new = send(np.concatenate([placed, bodies])), send(bodies)
         self._there[come] = Presence.PRESENT
-        self._matrix[come] = rotation.matrix(state.orientation[come]).reshape(-1, 9)
-        self._new[bodies], self._order[bodies] = True, np.arange(len(bodies))  # those there: before all new ones
+        turned = rotation.matrix(backend.fetch(state.orientation[come])).reshape(-1, 9)
+        self._matrix[come] = send(turned)
+        self._new[new], self._order[new] = True, send(np.arange(len(bodies)))  # those there: before all new ones
         self._seen.show(self._there, moving=self._new)
         self._pairs.place(state.position, state.orientation, self._matrix, self._still, 0.0, gap)
         self._pairs.find(self._still, 0.0, gap)
         self._narrow.find(self._pairs, state.position, self._still, 0.0, gap, self._contacts)
-        c, fits = self._contacts, np.ones(len(bodies), bool)
+        c, fits = self._contacts, send(np.ones(len(bodies), bool))
         backend.over_contacts(passing.crowded)(c.count, c.gap, gap, c.body_a, c.body_b, self._order, fits)
-        self._new[bodies], self._order[bodies] = False, -1
-        return fits
+        self._new[new], self._order[new] = False, -1
+        return backend.fetch(fits)

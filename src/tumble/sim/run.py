@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import checks
 from ..enums import Status
-from ..errors import BlowUpError, FileError, NotConvergedError, OptionsError, TumbleWarning, message
+from ..errors import BlowUpError, DeviceError, FileError, NotConvergedError, OptionsError, TumbleWarning, message
 from ..interrupts import Asked, deferred
 from ..kernels import jit
 from ..observe.flow_series import FlowSeries, flow_series
@@ -288,6 +288,9 @@ def _not_converged(report: StepReport, dumped: Path | None) -> NotConvergedError
 def _end_early(sim: Simulation, recording: Recording | None, cause: BaseException) -> None:
     """Keep what there is: the last frame and checkpoint, or the checkpoint alone where the trajectory is at fault."""
     if recording is None:
+        return
+    if isinstance(cause, DeviceError):  # the state is out of reach; the last checkpoint holds
+        recording.writer.leave()
         return
     at_fault, whole = isinstance(cause, FileError), recording.is_told(sim)
     if whole and not at_fault and recording.writer.is_open:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .. import backends, checks
 from ..enums import BodyKind
-from ..errors import OptionsError, TumbleWarning, message
+from ..errors import DeviceError, OptionsError, TumbleWarning, message
 from ..kernels import jit
 from ..looking import SimulationLooks
 from ..observe.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -37,7 +37,7 @@ from .dump import dump_problem
 from .events import TouchEvents, touch_events
 from .extending import extended
 from .forces import ContactForces, apply_force, contact_forces
-from .held import Held, copied, fetched, hosted
+from .held import Held, copied, failures_told, fetched, hosted
 from .parts import step_or_parts
 from .query import GeometryQuestions
 from .reactions import JointReactions, joint_reactions
@@ -75,8 +75,9 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         check_backend(self.backend, model, options, solver)
         self.solver: Solver = SolverAuto(steps=True) if solver is None else solver
         self.threads = checked_threads(threads)
-        self._held = Held(model.initial.copy(), self.backend)
-        self._work = Workspace(model, self.backend)
+        with failures_told(self.backend):
+            self._held = Held(model.initial.copy(), self.backend)
+            self._work = Workspace(model, self.backend)
         self.assembly: Assembly | None = None
         """What closing the joints took before the first step; None without joints"""
         if self._work.joints is not None:
@@ -110,17 +111,21 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     def step(self) -> StepReport:
         """Take one step. A blow-up raises and leaves the state as it was before the step."""
         self.prepare()
-        self._safe.take(self._held.acting)
+        self._held.keep(self._safe)
         before = jit.set_threads(self.threads if self._size >= PARALLEL_FROM else 1)
-        done, compiled = False, jit.compile_log.seconds
+        kept, compiled = False, jit.compile_log.seconds
         try:
-            result = step_or_parts(self._held.acting, self.options, solver=self.solver, work=self._work)
-            done = True
+            with failures_told(self.backend):
+                result = step_or_parts(self._held.acting, self.options, solver=self.solver, work=self._work)
+            kept = True
+        except DeviceError:
+            kept = True  # on a device that is lost nothing can be put back
+            raise
         finally:
             jit.set_threads(before)
             self._work.let_go()
-            if not done:  # an error or an interrupt in the middle of a step: nothing half done stays
-                self.state = self._safe.copy()
+            if not kept:  # an error or an interrupt in the middle of a step: nothing half done stays
+                self._held.put_back(self._safe)
             self._held.moved()
         if jit.compile_log.seconds > compiled:
             take_out(result.report.seconds, jit.compile_log.seconds - compiled)
@@ -175,7 +180,8 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         if self._last is None or self.backend.HOSTED:
             return self._last
         if self._fetched is None:
-            self._fetched = hosted(self._last)
+            with failures_told(self.backend):
+                self._fetched = hosted(self._last)
         return self._fetched
 
     @last.setter

@@ -35,7 +35,7 @@ class Workspace:
         whole, model = model, model if self.seen is None else self.seen.model
         self.host = host = model
         """The same with NumPy's arrays"""
-        self.model = model = model.sent(backend)
+        self.model = model = model.sent(backend) if self.seen is None else self.seen.sent
         """What the step works with: without the bodies that are absent, where any come or go"""
         self.matrix = zeros((n, 9))
         self.inverse_inertia = zeros((n, 6))

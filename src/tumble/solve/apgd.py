@@ -46,9 +46,9 @@ class SolverAPGD(AntiRelaxedSolver):
     and set again, after 400 iterations without progress: ill-conditioned stacks need the whole momentum."""
 
     precision: str = Precision.AUTO
-    """Of the iterations over contacts without joints: "double", "single", or "auto": from 1000 contacts on single while
-    it gains, then double; double throughout where the history is recorded, which in single precision ends at its
-    rounding. Results and whatever they are judged by are double in any case."""
+    """Of the iterations over contacts without joints: "double"; "mixed": single while it gains, then double; "single",
+    which ends where that gains no more; or "auto": "mixed" from 1000 contacts on, but "double" on a device and where
+    the history is recorded. Sums, results and whatever they are judged by are double in any case."""
 
     name: ClassVar[str] = "apgd"
     rolls: ClassVar[bool] = True
@@ -83,12 +83,15 @@ class SolverAPGD(AntiRelaxedSolver):
 
     def _on_device(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
         """In single precision while it gains, where that is asked for, then in double."""
+        single = self.precision in (Precision.SINGLE, Precision.MIXED)
         b, last, k, products = scaled.backend, scaled.problem.vectors_of(_Last), 0, 0
         op, cone, gauge, stop, work = groups
-        if self.precision == Precision.SINGLE and stop.kind in (STOP[Stop.NATURAL_MAP], STOP[Stop.LOCAL]):
+        if single and stop.kind in (STOP[Stop.NATURAL_MAP], STOP[Stop.LOCAL]):
             k, products, code, value = b.apgd_single(*groups, scalars.copy(), *last)
             if code != b.SPENT:
                 return k, products, code, value
+            if self.precision == Precision.SINGLE:
+                return k, products, STATUS.index(Status.STALLED), value
             n, first = scaled.problem.count, work.history[0]
             work.x[:, :n] = work.best[:, :n]
             stop = stop._replace(limit=stop.limit - k)
@@ -102,7 +105,7 @@ class SolverAPGD(AntiRelaxedSolver):
         b, problem, k, products = scaled.backend, scaled.problem, 0, 0
         op, cone, gauge, stop, work = groups
         work = without_shift(work)
-        single = self.precision == Precision.SINGLE or (
+        single = self.precision in (Precision.SINGLE, Precision.MIXED) or (
             self.precision == Precision.AUTO and problem.count >= SINGLE_FROM and not self.record
         )
         if single and stop.kind != STOP[Stop.CERTIFICATE]:

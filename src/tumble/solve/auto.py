@@ -163,7 +163,7 @@ class SolverAuto:
                         left -= search.tried[-1][1] if self.max_iterations else 0
                 if not search.over and search.gives_up(max(PROBE[0], min(PROBE[1], PROBE[2] // max(1, n)))):
                     return 0, None
-                if left and not (search.over or search.problem.is_rolling) and search.problem.backend.HOSTED:
+                if left and not (search.over or search.problem.is_rolling) and _has_spectral(search.problem):
                     if law == Law.COULOMB and isinstance(search.problem.operator, ContactOperator):
                         count = left // 2 if self.max_iterations else left  # in lanes, half as dear as the next
                         if count:
@@ -239,7 +239,12 @@ def _rests(search: _Search) -> bool:
     """Whether nothing moves and few contacts are left to settle."""
     problem = search.problem
     small = problem.count <= SMALL and problem.motion <= problem.speed and not problem.is_rolling
-    return small and problem.backend.HOSTED and search.error <= search.tolerance
+    return small and _has_spectral(problem) and search.error <= search.tolerance
+
+
+def _has_spectral(problem: ConeProblem) -> bool:
+    """Whether the other compiled iterations take the problem: on a device that of free bodies only."""
+    return problem.backend.HOSTED or isinstance(problem.operator, ContactOperator)
 
 
 def _stands_still(search: _Search, unit: float, left: int) -> bool:

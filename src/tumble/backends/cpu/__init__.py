@@ -7,7 +7,7 @@ from .apgd import apgd, nesterov_pass
 from .apgd_lanes import SPENT, apgd_lanes, apgd_single_lanes, gradient_step
 from .apgd_paper import apgd_paper
 from .arrange import SORT_BODIES, SORT_PARTS, arrange_contacts, sort_contacts
-from .arrays import HOSTED, fetch, send, zeros
+from .arrays import FAILURES, HOSTED, fetch, send, zeros
 from .barzilai_borwein import barzilai_borwein
 from .broad import (
     FEW,
@@ -155,6 +155,7 @@ __all__ = [
     "place_step",
     "scale_contacts",
     "search_pairs",
+    "FAILURES",
     "FEW",
     "HOSTED",
     "LEVELS",

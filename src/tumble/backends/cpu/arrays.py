@@ -6,6 +6,8 @@ import numpy as np
 
 HOSTED = True
 """Arrays are NumPy's: the host may read and write them."""
+FAILURES: tuple[type[BaseException], ...] = ()
+"""What a device raises that fails; NumPy's memory errors are Python's"""
 zeros = np.zeros
 """An array of zeros for the passes: (shape, dtype=float)."""
 

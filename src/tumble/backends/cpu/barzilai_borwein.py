@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from ...kernels.cones import project
 from ...kernels.jit import block_length, blockwise, item_index, loop
+from ...kernels.spectral import SHARE, STEP, begin_spectral, blend_of, next_spectral
 from ..base import BLOCK
 from .first_order import (
     CONVERGED,
@@ -20,9 +19,6 @@ from .first_order import (
     sum_three,
 )
 from .operators import product
-
-MEMORY = 10
-"""Objectives that the nonmonotone line search looks back on."""
 
 
 @blockwise(BLOCK)
@@ -74,22 +70,20 @@ def barzilai_borwein(op, cone, gauge, stop, work, damping, d, nd):
     count, bias, mu, coulomb = cone.count, cone.bias, cone.friction, gauge.coulomb
     x, nx, shift, partial = work.x, work.nx, work.shift, work.partial
     project_all(count, mu, x)
-    t = 1.0 / curvature_estimate(op, count, d, nd)
+    scalars = partial[partial.shape[0] - 1]  # the last row
+    begin_spectral(1.0 / curvature_estimate(op, count, d, nd), scalars)
     product(op, x, nx)
     products = 2
     refresh_shift(count, nx, bias, mu, 1.0 if coulomb else 0.0, shift)
     best_value = first_value(gauge, stop, work)
     if best_value <= stop.tolerance:
         return 0, products, CONVERGED, best_value
-    row = partial.shape[0] - 1  # the last row of partial keeps the objectives of the line search
-    for k in range(MEMORY):
-        partial[row, k] = -math.inf
     k, checks = 0, 0
     while k < stop.limit:
         k += 1
         if coulomb:
-            refresh_shift(count, nx, bias, mu, min(1.0, damping / k), shift)
-        _spectral_direction(count, x, nx, bias, shift, mu, t, d)
+            refresh_shift(count, nx, bias, mu, blend_of(k, damping), shift)
+        _spectral_direction(count, x, nx, bias, shift, mu, scalars[STEP], d)
         product(op, d, nd)
         products += 1
         _spectral_dots(count, x, nx, bias, shift, d, nd, partial)
@@ -98,20 +92,11 @@ def barzilai_borwein(op, cone, gauge, stop, work, damping, d, nd):
         for block in range((count + BLOCK - 1) // BLOCK):
             gd += partial[block, 3]
             f += partial[block, 4]
-        partial[row, k % MEMORY] = f
-        highest = f
-        for j in range(MEMORY):
-            highest = max(highest, partial[row, j])
-        s = 1.0
-        # With the correction moving, objectives of different iterations do not compare: use the last one alone.
-        if f + gd + 0.5 * dnd > (f if coulomb else highest) + 1e-4 * gd and dnd > 0.0:
-            s = min(1.0, max(0.01, -gd / dnd))
-        _move(count, s, d, nd, x, nx)
+        next_spectral(dd, dnd, nn, gd, f, coulomb, scalars)
+        _move(count, scalars[SHARE], d, nd, x, nx)
         if k % 50 == 0:
             product(op, x, nx)
             products += 1
-        if dnd > 0.0 and nn > 0.0:
-            t = dd / dnd if k % 2 == 0 else dnd / nn
         if k % stop.check_every == 0 or k == stop.limit:
             status, best_value, checks = check(k, gauge, stop, work, x, nx, best_value, checks)
             if status != RUNNING:

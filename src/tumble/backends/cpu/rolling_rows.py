@@ -103,18 +103,20 @@ def _turn_form(ii, b, g, c, k, m):
     )
 
 
-@loop
-def turn_diagonal(op, out):
+@blockwise(BLOCK, "op.joints.contacts.count + op.joints.bounded_body.shape[0]")
+def turn_diagonal(block, op, out):
     """Diagonal of the turns (4, cap): nn, uu, ww, uw, without the joints (an upper bound); 1 for bounded rows."""
     contacts, g = op.joints.contacts, op.turn_frame
     ii = contacts.inverse_inertia
-    for c in range(contacts.count):
-        a, b = contacts.body_a[c], contacts.body_b[c]
-        for k in range(3):
-            out[k, c] = _turn_form(ii, a, g, c, k, k) + _turn_form(ii, b, g, c, k, k)
-        out[3, c] = _turn_form(ii, a, g, c, 1, 2) + _turn_form(ii, b, g, c, 1, 2)
-    for c in range(contacts.count, contacts.count + op.joints.bounded_body.shape[0]):
-        out[0, c], out[1, c], out[2, c], out[3, c] = 1.0, 1.0, 1.0, 0.0
+    for item in range(block_length(block, contacts.count + op.joints.bounded_body.shape[0])):
+        c = item_index(block, item)
+        if c < contacts.count:
+            a, b = contacts.body_a[c], contacts.body_b[c]
+            for k in range(3):
+                out[k, c] = _turn_form(ii, a, g, c, k, k) + _turn_form(ii, b, g, c, k, k)
+            out[3, c] = _turn_form(ii, a, g, c, 1, 2) + _turn_form(ii, b, g, c, 1, 2)
+        else:
+            out[0, c], out[1, c], out[2, c], out[3, c] = 1.0, 1.0, 1.0, 0.0
 
 
 @loop
@@ -122,7 +124,14 @@ def weigh_rolling(count, diagonal, turns, mode, scale, weight, tangential):
     """Scales (4, cap) of n, (u, w), spin and roll, weights (2, cap) of forces and torques in the natural map, and the
     roots of the largest eigenvalues (3, cap) of the blocks that slide, spin and roll. Modes as in `weigh`."""
     weigh(count, 3, diagonal, mode, scale, weight[0], tangential[0])
-    for c in range(count):
+    weigh_turns(count, turns, mode, scale, weight, tangential)
+
+
+@blockwise(BLOCK)
+def weigh_turns(block, count, turns, mode, scale, weight, tangential):
+    """What `weigh_rolling` says of spin and roll, after that of forces."""
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         ss, pp, qq, pq = turns[0, c], turns[1, c], turns[2, c], turns[3, c]
         mean = (ss + pp + qq) / 3.0
         weight[1, c] = math.sqrt(mean) if mean > 0.0 else weight[0, c]
@@ -139,10 +148,11 @@ def weigh_rolling(count, diagonal, turns, mode, scale, weight, tangential):
         scale[2, c], scale[3, c] = s, r
 
 
-@loop
-def scale_rolling(count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
+@blockwise(BLOCK)
+def scale_rolling(block, count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
     """Bias, sets and starting impulses of the scaled problem, as in `scale_rows`."""
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         sn, st, ss, sr = scale[0, c], scale[1, c], scale[2, c], scale[3, c]
         scaled_mu[0, c] = scaled_set(mu[0, c], sn, st)
         scaled_mu[1, c], scaled_mu[2, c] = mu[1, c] * sn / ss, mu[2, c] * sn / sr
@@ -152,10 +162,11 @@ def scale_rolling(count, bias, mu, scale, guess, scaled_bias, scaled_mu, x):
             x[k, c] = guess[k, c] / s
 
 
-@loop
-def unscale_rolling(count, scale, mu, x, out):
+@blockwise(BLOCK)
+def unscale_rolling(block, count, scale, mu, x, out):
     """Impulses S x, put back on their sets where rounding of the scales left them outside."""
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         sn, st, ss, sr = scale[0, c], scale[1, c], scale[2, c], scale[3, c]
         n, u, w, s, p, q = project_rolling(
             sn * x[0, c], st * x[1, c], st * x[2, c], ss * x[3, c], sr * x[4, c], sr * x[5, c],
@@ -164,10 +175,11 @@ def unscale_rolling(count, scale, mu, x, out):
         out[0, c], out[1, c], out[2, c], out[3, c], out[4, c], out[5, c] = n, u, w, s, p, q
 
 
-@loop
-def scale_turns(count, frame, scale, out):
+@blockwise(BLOCK)
+def scale_turns(block, count, frame, scale, out):
     """Frames of the turns times their scales."""
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         for k in range(3):
             out[k, c] = scale[2, c] * frame[k, c]
             out[3 + k, c] = scale[3, c] * frame[3 + k, c]

@@ -12,6 +12,7 @@ from ...errors import OptionsError, message
 from ..base import PASSES
 from ..cpu.broad import FEW, LEVELS
 from .apgd import SPENT, apgd, apgd_single
+from .barzilai_borwein import barzilai_borwein
 from .bodies import advance, drift_bodies, largest_speed, place_shapes, predict
 from .broad import PAIR_BLOCK, build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
 from .contacts import (
@@ -30,11 +31,13 @@ from .contacts import (
     survey_contacts,
 )
 from .convex import find_convex_contacts
+from .face import face_gradients
 from .items import (
     count_true,
     largest,
     largest_entry,
     largest_vector,
+    list_true,
     over_bodies,
     over_contacts,
     over_mechanisms,
@@ -59,7 +62,19 @@ from .joints import (
     worst_of,
 )
 from .measure import coulomb_shift_bound, measure
-from .provider import HOSTED, device_name, fetch, free_memory, send, synchronize, zeros
+from .provider import FAILURES, HOSTED, device_name, fetch, free_memory, is_full, send, synchronize, zeros
+from .rolling_rows import (
+    product,
+    rolling_product,
+    rolling_rows,
+    rolling_shift_bound,
+    rolling_velocity,
+    scale_rolling,
+    scale_turns,
+    turn_diagonal,
+    unscale_rolling,
+    weigh_rolling,
+)
 from .rows import (
     build_rows,
     contact_diagonal,
@@ -89,20 +104,22 @@ from .surfaces import SURFACE_COLUMNS, SURFACE_ROWS, find_surface_contacts
 name = "cuda"
 
 __all__ = [
-    "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT",
+    "FAILURES", "FEW", "HOSTED", "LEVELS", "MOST", "PAIR_BLOCK", "SCRATCH", "SORT_BODIES", "SORT_PARTS", "SPENT",
     "SURFACE_COLUMNS", "SURFACE_ROWS", "act_impulses", "advance", "apgd", "apgd_single", "arrange_contacts",
-    "assemble_rows", "build_grid", "build_rows", "cell_keys", "choose_phase", "contact_diagonal", "contact_product",
-    "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies", "driven_work", "fetch",
-    "fill_entries", "find_ball_contacts", "find_convex_contacts", "find_pairs", "find_surface_contacts",
-    "free_frozen_rows", "free_memory", "gather",
-    "judge_contacts", "largest", "largest_entry", "largest_speed", "largest_vector", "lay_down", "match_contacts",
-    "measure", "most_and_total", "name", "order_contacts", "over_bodies", "over_contacts", "place_shapes",
-    "place_step", "predict", "read_rows", "recall", "remember", "rest_gaps", "scale_contacts", "scale_frame",
-    "scale_rows", "search_pairs", "send", "sort_contacts", "spread_speed", "survey_contacts", "synchronize",
-    "total", "unscale_impulses", "weigh", "zeros",
-    "articulated_diagonal", "articulated_product", "articulated_rows", "articulated_velocity", "close_joints",
-    "eliminate", "factor_joints", "forward_joints", "mechanism_energies", "over_mechanisms", "over_rows",
-    "row_speeds", "solve_joints", "take_rows", "turn_inertia", "worst_of", *PASSES["joint_stages"],
+    "articulated_diagonal", "articulated_product", "articulated_rows", "articulated_velocity", "assemble_rows",
+    "barzilai_borwein", "build_grid", "build_rows", "cell_keys", "choose_phase", "close_joints", "contact_diagonal",
+    "contact_product", "contact_work", "coulomb_shift_bound", "count_true", "device_name", "drift_bodies",
+    "driven_work", "eliminate", "face_gradients", "factor_joints", "fetch", "fill_entries", "find_ball_contacts",
+    "find_convex_contacts", "find_pairs", "find_surface_contacts", "forward_joints", "free_frozen_rows",
+    "free_memory", "gather", "is_full", "judge_contacts", "largest", "largest_entry", "largest_speed",
+    "largest_vector", "lay_down", "list_true", "match_contacts", "measure", "mechanism_energies", "most_and_total",
+    "name", "order_contacts", "over_bodies", "over_contacts", "over_mechanisms", "over_rows", "place_shapes",
+    "place_step", "predict", "product", "read_rows", "recall", "remember", "rest_gaps", "rolling_product",
+    "rolling_rows", "rolling_shift_bound", "rolling_velocity", "row_speeds", "scale_contacts", "scale_frame",
+    "scale_rolling", "scale_rows", "scale_turns", "search_pairs", "send", "solve_joints", "sort_contacts",
+    "spread_speed", "survey_contacts", "synchronize", "take_rows", "total", "turn_diagonal", "turn_inertia",
+    "unscale_impulses", "unscale_rolling", "weigh", "weigh_rolling", "worst_of", "zeros",
+    *PASSES["joint_stages"],
 ]  # fmt: skip
 globals().update({stage: STAGES[stage] for stage in PASSES["joint_stages"]})
 

@@ -24,7 +24,6 @@ from ..cpu.apgd_lanes import GAINING, NOISE, SPENT, TRIES
 from ..cpu.first_order import CONVERGED, DIVERGED, MAX_ITERATIONS, RUNNING, STALLED
 from ..cpu.measure import LOCAL, NATURAL_MAP, RESIDUAL_EQ25
 from . import provider
-from .joints import articulated_product
 from .launch import Kernel
 from .measure import measure
 from .nesterov import (
@@ -40,35 +39,33 @@ from .nesterov import (
     _look,
     _looked,
     _scalars,
+    set_sizes,
 )
-from .rows import contact_product
+from .rolling_rows import contacts_of, is_rolling, product
 
 
 class Run:
     """The loop over one problem, in one precision."""
 
-    look = _look
+    look, bodies = _look, _bodies
+    _begin, descend = staticmethod(_begin), staticmethod(_descend)
 
     def __init__(self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any) -> None:
         self.count, self.check_every, self.kind = cone.count, stop.check_every, stop.kind
         self.p = p = self._arrays(op, cone, work.x, dtype)
-        own = self.contacts_of(op)
+        own = contacts_of(op)
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
         )
         room = cone.count if provider.SIMULATED else p.x.shape[1]  # of a recorded launch, for all numbers of contacts
         self._blocks, self._body_blocks = -(-room // THREADS), -(-len(p.inverse) // TEAMS)
-        p.size[:] = provider.send(np.array([cone.count, -(-cone.count // THREADS), own.count]))
-        p.scalars[:] = provider.send(scalars)
+        first = tuple(map(float, scalars))
+        set_sizes(1, cone.count, -(-cone.count // THREADS), own.count, first, p.size, p.scalars)
         _lighten(len(p.inverse), own.inverse_mass, own.inverse_inertia, p.inverse)
-        _begin(own.count, p, own.slot_a, own.slot_b, own.arms, int(own.entry_start[-1]))
+        self._begin(own.count, p, own.slot_a, own.slot_b, own.arms)
         self._contacts = self._kernel(p.x.dtype.char)
         self._prepare()
         self._move()
-
-    def contacts_of(self, op: Any) -> Any:
-        """The contacts of the operator."""
-        return op
 
     def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
         return _loop(op, cone, x, dtype)
@@ -78,14 +75,14 @@ class Run:
 
     def _prepare(self) -> None:
         """Nothing can be compiled while launches are recorded."""
-        for kernel in (self._contacts, _scalars, _bodies):
+        for kernel in (self._contacts, _scalars, self.bodies):
             kernel.prepare(self.p)
         self.look.prepare(self.p, self.gauge)
         _looked.prepare(self.p, self.gauge)
 
     def _move(self) -> None:
         """Velocities of the impulses x."""
-        _bodies.launch(self._body_blocks, self.p)
+        self.bodies.launch(self._body_blocks, self.p)
 
     def iterate(self, count: int) -> None:
         """So many iterations."""
@@ -123,11 +120,11 @@ class Run:
 
 def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
     """Arrays of the loop, with the problem's numbers in its precision."""
-    cap, n, bodies = x.shape[1], cone.count, len(op.inverse_mass)
-    double, tag = dtype == np.float64, np.dtype(dtype).char
+    (rows, cap), n, bodies = x.shape, cone.count, len(op.inverse_mass)
+    tag = np.dtype(dtype).char
 
     def taken(name: str, array: Any) -> Any:
-        if double:
+        if array.dtype == dtype:
             return array
         out = _kept(name + tag, array.shape, dtype)
         out[..., :n] = array[..., :n]
@@ -140,8 +137,9 @@ def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
     return Loop(
         own("size", (3,), np.int64), op.body_a, op.body_b, taken("frame", op.frame), taken("arms", op.arms),
         taken("compliance", op.compliance) if soft else own("rigid", (2, 0)), taken("bias", cone.bias),
-        taken("friction", cone.friction), taken("x", x), own("d", (3, cap)), own("old", (3, cap)),
-        own("shift", (cap,)), own("force", (cap, 4)), op.entry_start, own("entry_contact", (2 * cap + 1,), np.int32),
+        taken("friction", cone.friction), taken("x", x), own("d", (rows, cap)), own("old", (rows, cap)),
+        own("shift", (cap,)), own("force", (cap, 4 if rows == 3 else 8)), op.entry_start,
+        own("entry_contact", (2 * cap + 1,), np.int32),
         own("entry_arm", (2 * cap + 1, 4)), own("inverse", (bodies, 9)), own("velocity", (bodies, 8)),
         own("scalars", (len(Scalar),), np.float64), own("partial", (-(-cap // THREADS), 5), np.float64),
     )  # fmt: skip
@@ -176,31 +174,31 @@ def _places(arrays: tuple) -> tuple:
     )
 
 
-def _product(op: Any, x: Any, out: Any) -> None:
-    """out = N x, with joints or without."""
-    (articulated_product if isinstance(op, ArticulatedArrays) else contact_product)(op, x, out)
-
-
 def _run(op: Any, *arguments: Any) -> Run:
-    """The loop over contacts, or over those of jointed bodies, whose kernels are compiled where there are some."""
-    if not isinstance(op, ArticulatedArrays):
-        return Run(op, *arguments)
-    from .jointed import JointedRun
+    """The loop over contacts, over those of jointed bodies, or over those with six rows, whose kernels are compiled
+    where there are some."""
+    if isinstance(op, ArticulatedArrays):
+        from .jointed import JointedRun
 
-    return JointedRun(op, *arguments)
+        return JointedRun(op, *arguments)
+    if is_rolling(op):
+        from .rolling import RollingRun
+
+        return RollingRun(op, *arguments)
+    return Run(op, *arguments)
 
 
-def curvature(op: Any, count: int, ones: Any, product: Any) -> float:
+def curvature(op: Any, count: int, ones: Any, image: Any) -> float:
     """|N 1| / |1|, the first guess of the largest eigenvalue."""
     ones[:, :count] = 1.0
-    _product(op, ones, product)
-    squares = float((product[:, :count] ** 2).sum())
-    return math.sqrt(squares / (3 * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
+    product(op, ones, image)
+    squares = float((image[:, :count] ** 2).sum())
+    return math.sqrt(squares / (len(ones) * count)) if squares > 0.0 and math.isfinite(squares) else 1.0
 
 
 def exact_value(op: Any, gauge: Any, stop: Any, work: Any, x: Any) -> float:
     """The stopping quantity of impulses, measured in double precision by a fresh product."""
-    _product(op, x, work.nx)
+    product(op, x, work.nx)
     values = _kept("measured", (MEASURES,))
     measure(gauge, x, work.nx, work.partial, values)
     return _stop_value(stop.kind, stop.rows, provider.fetch(values))
@@ -281,7 +279,7 @@ def apgd_single(
         return apgd(op, cone, gauge, stop, work, scalars, d, old)
     n = cone.count
     scalars[Scalar.CURVATURE] = curvature(op, n, work.best, work.nx)
-    run = Run(op, cone, gauge, stop, work, scalars, np.float32)
+    run = _run(op, cone, gauge, stop, work, scalars, np.float32)
     work.x[:, :n] = run.p.x[:, :n]
     best_value = exact_value(op, gauge, stop, work, work.x)
     work.best[:, :n] = work.x[:, :n]
@@ -292,8 +290,8 @@ def apgd_single(
 
     def verified() -> float:
         """The proposal x after a step in double precision, which is kept where it is the best."""
-        contact_product(op, work.x, work.nx)
-        _descend(n, cone.bias, cone.friction, work.nx, 1.0 / float(run.p.scalars[0]), int(gauge.coulomb), work.x)
+        product(op, work.x, work.nx)
+        run.descend(n, cone.bias, cone.friction, work.nx, 1.0 / float(run.p.scalars[0]), int(gauge.coulomb), work.x)
         found = exact_value(op, gauge, stop, work, work.x)
         if found < best_value:
             work.best[:, :n] = work.x[:, :n]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,17 @@ SORT_BODIES, SORT_PARTS = 1 << 30, 1
 
 
 def sort_contacts(raw: Any, shapes: Any, scratch: Any, out: Any) -> int:
-    """See `backends.cpu.arrange.sort_contacts`: here two stable sorts, by feature and by pair of bodies."""
+    """See `backends.cpu.arrange.sort_contacts`."""
+    total = int(raw.count.sum())
+    sort_known(total, raw, shapes, scratch, out)
+    return total
+
+
+def sort_known(total: int, raw: Any, shapes: Any, scratch: Any, out: Any) -> None:
+    """The same for so many contacts: two stable sorts, by feature and by pair of bodies."""
     first = scratch.place
     starts = provider.zeros(raw.count.size + 1, np.int64)
     provider.cumulate(raw.count, starts)
-    total = int(starts[-1])
     _flatten(raw.count.size, raw, starts, first)
     pair, feature = provider.zeros(total, np.int64), provider.zeros(total, np.int64)
     _name(total, first, raw, shapes, pair, feature)
@@ -58,7 +65,6 @@ def sort_contacts(raw: Any, shapes: Any, scratch: Any, out: Any) -> int:
     out.order[:total] = first[order]
     out.body_b[:total] = pair[order] & 0xFFFFFFFF
     out.feature[:total] = feature[order]
-    return total
 
 
 def sides(c, body_a, body_b, movable, last, body):
@@ -68,10 +74,10 @@ def sides(c, body_a, body_b, movable, last, body):
     body[2 * c + 1] = b if movable[b] else last
 
 
-def number(e, order, body, last, dump, slot_a, slot_b):
-    """Entry e belongs to the side that stands there."""
+def number(e, order, body, last, entry_start, slot_a, slot_b):
+    """Entry e belongs to the side that stands there; behind the last one in use is the dump."""
     side = order[e]
-    slot = e if body[side] < last else dump
+    slot = e if body[side] < last else entry_start[last]
     if side % 2 == 0:
         slot_a[side // 2] = slot
     else:
@@ -85,15 +91,19 @@ def fill_entries(
     count: int, body_a: Any, body_b: Any, movable: Any, entry_start: Any, cursor: Any, slot_a: Any, slot_b: Any
 ) -> int:
     """See `backends.cpu.rows.fill_entries`."""
+    lay_entries(count, body_a, body_b, movable, entry_start, slot_a, slot_b)
+    return int(entry_start[-1])
+
+
+def lay_entries(count: int, body_a: Any, body_b: Any, movable: Any, entry_start: Any, slot_a: Any, slot_b: Any) -> None:
+    """The same without asking how many there are."""
     last = movable.size
     body = provider.zeros(2 * count, np.int32)
     _sides(count, body_a, body_b, movable, last, body)
     order = provider.argsort(body)
     bodies = xp.arange(last + 1, dtype=np.int32)
     entry_start[:] = provider.below(body[order], bodies)
-    used = int(entry_start[-1])
-    _number(2 * count, order, body, last, used, slot_a, slot_b)
-    return used
+    _number(2 * count, order, body, last, entry_start, slot_a, slot_b)
 
 
 def match(c, count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found):
@@ -117,14 +127,15 @@ def match(c, count, uid, body_a, body_b, feature, old_a, old_b, old_feature, fou
     match_pair(c, end, low, k, feature, old_feature, found)
 
 
-_match = pass_over(match)
+seek_contacts = pass_over(match)
+"""`match_contacts` without counting them"""
 
 
 def match_contacts(
     count: int, uid: Any, body_a: Any, body_b: Any, feature: Any, old_a: Any, old_b: Any, old_feature: Any, found: Any
 ) -> int:
     """See `backends.cpu.rows.match_contacts`."""
-    _match(count, count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found)
+    seek_contacts(count, count, uid, body_a, body_b, feature, old_a, old_b, old_feature, found)
     return int(xp.count_nonzero(found[:count] >= 0)) if count else 0
 
 
@@ -137,14 +148,31 @@ def keep(c, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
 remember = pass_over(keep)
 
 
+def survey(chunk, count, before, gap, partial):
+    """The sum and the largest of `survey_contacts` over a chunk of contacts."""
+    speed, deepest = 0.0, 0.0
+    for c in range(chunk * CHUNK, min(count, (chunk + 1) * CHUNK)):
+        n, u, w = before[0, c], before[1, c], before[2, c]
+        speed += math.sqrt(n * n + u * u + w * w)
+        deepest = max(deepest, -gap[c])
+    partial[chunk, 0], partial[chunk, 1] = speed, deepest
+
+
+_survey, _survey_sums = pass_over(survey), Folded(2, largest=1 << 1)
+
+
+def surveyed(count: int, before: Any, gap: Any) -> Any:
+    """The sum of the speeds and the largest overlap (2,), on the device."""
+    _survey(-(-count // CHUNK), count, before, gap, _survey_sums.partial(count))
+    return _survey_sums.folded(count)[0]
+
+
 def survey_contacts(count: int, before: Any, gap: Any) -> tuple[float, float]:
     """See `backends.cpu.rows.survey_contacts`."""
     if not count:
         return 0.0, 0.0
-    n, u, w = before[0, :count], before[1, :count], before[2, :count]
-    speed = xp.sqrt(n * n + u * u + w * w).sum()
-    mean, deepest = provider.fetch(xp.stack([speed / max(count, 1), -gap[:count].min()]))
-    return float(mean), max(0.0, float(deepest))
+    speed, deepest = provider.fetch(surveyed(count, before, gap)).tolist()
+    return speed / count, deepest
 
 
 def works(chunk, count, x, after, before, gap, compliance, h, partial):

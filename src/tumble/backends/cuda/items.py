@@ -33,6 +33,13 @@ def count_true(count: int, flags: Any) -> int:
     return int(xp.count_nonzero(flags[:count])) if count else 0
 
 
+def list_true(count: int, flags: Any, out: Any) -> int:
+    """See `backends.cpu.items.list_true`."""
+    found = xp.flatnonzero(flags[:count])
+    out[: found.size] = found
+    return int(found.size)
+
+
 def total(count: int, x: Any) -> float:
     """Sum of the first numbers."""
     return float(x[:count].sum()) if count else 0.0

@@ -58,9 +58,9 @@ def answer(c, p):
     eliminate_mechanism(c, p, p.velocity)
 
 
-def begin_row(r, p):
+def begin_row(r, contacts, p):
     """Bounded row r of a run that has not begun."""
-    c = p.size[2] + r
+    c = contacts + r
     x0, x1, x2 = project(p.x[0, c], p.x[1, c], p.x[2, c], p.friction[c])
     p.x[0, c], p.x[1, c], p.x[2, c] = x0, x1, x2
     p.shift[c] = 0.0
@@ -84,10 +84,6 @@ class JointedRun(Run):
 
     look = _look
 
-    def contacts_of(self, op: Any) -> Any:
-        """The contacts of the operator."""
-        return op.contacts
-
     def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any) -> Any:
         plain = _loop(op.contacts, cone, x, np.float64)
         active, room = len(op.bounded_body), x.shape[1] - len(op.contacts.body_a)
@@ -99,9 +95,8 @@ class JointedRun(Run):
             found[:active] = given
             kept.append(found)
         p = JointedLoop(*plain, op.body, op.jacobian, op.weighted, op.factor, op.reaction, *kept, op.bounded_start)
-        p.size[2] = op.contacts.count
         if active:
-            _begin_row(active, p)
+            _begin_row(active, op.contacts.count, p)
         return p
 
     def _kernel(self, precision: str) -> Kernel:

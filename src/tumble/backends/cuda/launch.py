@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
+from weakref import ref
 
 import numba.cuda as cuda
 import numpy as np
@@ -40,8 +41,7 @@ class Kernel:
         calls: long functions are called, see `compiler.compile_ptx`."""
         self.function, self.threads, self.resident, self.calls = function, threads, resident, calls
         self._made: dict[tuple, _Compiled] = {}
-        self._last: list[tuple] = []
-        self._current: Any = None
+        self._current: _Compiled | None = None
         if SIMULATED:
             self._simulated = _simulated(function)
 
@@ -50,39 +50,26 @@ class Kernel:
         if SIMULATED:
             self._simulated[blocks, self.threads](arguments)
         else:
-            made, values = self._find(arguments)
-            made.launch(blocks, self.threads, values)
+            self._find(arguments).launch(blocks, self.threads)
 
     def prepare(self, *arguments: Any) -> None:
         """Compile or load what these arguments need."""
         if not SIMULATED:
             self._find(arguments)
 
-    def _find(self, arguments: tuple) -> tuple[_Compiled, list[Any]]:
-        """The kernel for the types of these arguments, and their numbers. A group that was an argument of the last call
-        is not looked at again: its arrays keep their places for as long as they live."""
-        last, parts, alike = self._last, [], len(self._last) == len(arguments)
-        values: list[Any] = []
-        for place, argument in enumerate(arguments):
-            part = last[place] if place < len(last) else None
-            if part is None or part[0] is None or part[0] is not argument:
-                kind: list[Any] = []
-                numbers: list[Any] = []
-                _flatten(argument, kind, numbers)
-                group = argument if isinstance(argument, tuple) else None
-                found = group, tuple(kind), numbers
-                alike = alike and part is not None and part[1] == found[1]
-                part = found
-            parts.append(part)
-            values += part[2]
-        if not alike:
-            what = tuple(part[1] for part in parts)
+    def _find(self, arguments: tuple) -> _Compiled:
+        """The kernel for the types of these arguments, with their numbers in its buffer."""
+        leaves: list[Any] = []
+        _leaves(arguments, leaves)
+        made = self._current
+        if made is None or not made.take(leaves):
+            what = tuple(map(_kind, leaves))
             made = self._made.get(what)
             if made is None:
-                made = self._made[what] = _Compiled(self, arguments, values)
+                made = self._made[what] = _Compiled(self, arguments, leaves)
+            made.take(leaves)
             self._current = made
-        self._last = parts
-        return self._current, values
+        return made
 
 
 def _simulated(function: Callable) -> Any:
@@ -97,41 +84,91 @@ def _simulated(function: Callable) -> Any:
     return cuda.jit(seen)
 
 
-def _flatten(argument: Any, key: list[Any], values: list[Any]) -> None:
-    """The numbers that a kernel takes for an argument, and what its type depends on."""
-    if isinstance(argument, tuple):
-        key.append(type(argument))
-        for part in argument:
-            _flatten(part, key, values)
-    elif isinstance(argument, (bool, int, np.integer, np.bool_)):
-        key.append("i")
-        values.append(int(argument))
-    elif isinstance(argument, (float, np.floating)):
-        key.append("f")
-        values.append(float(argument))
-    else:
-        flags = argument.flags
-        key.append((argument.dtype.char, argument.ndim, flags.c_contiguous))
-        values += (0, 0, argument.size, argument.itemsize, argument.data.ptr, *argument.shape, *argument.strides)
+class _END:
+    """The end of a group."""
+
+
+def _leaves(group: tuple, out: list[Any]) -> None:
+    """Arrays and numbers of a group, in order; those of an inner one between its type and an end."""
+    for part in group:
+        if isinstance(part, tuple):
+            out.append(type(part))
+            _leaves(part, out)
+            out.append(_END)
+        else:
+            out.append(part)
+
+
+def _kind(leaf: Any) -> Any:
+    """What the type of a kernel depends on."""
+    if isinstance(leaf, type):
+        return leaf
+    if isinstance(leaf, NUMBERS):
+        return "f" if isinstance(leaf, (float, np.floating)) else "i"
+    return leaf.dtype.char, leaf.ndim, leaf.flags.c_contiguous
+
+
+NUMBERS = (bool, int, float, np.integer, np.floating, np.bool_)
 
 
 class _Compiled:
-    """A kernel for given types, and the buffer that its arguments are put into."""
+    """A kernel for given types, and the buffer that its arguments are put into.
 
-    def __init__(self, kernel: Kernel, arguments: tuple, values: list[Any]) -> None:
+    An array that was an argument of the last launch, too, is not looked at again: it keeps its place for as long as it
+    lives."""
+
+    def __init__(self, kernel: Kernel, arguments: tuple, leaves: list[Any]) -> None:
         from .compiler import load  # Numba's CUDA target, which is not wanted in the simulator
 
         bounds = (kernel.threads, kernel.resident) if kernel.resident else kernel.threads
         self._function = load(kernel.function, arguments, bounds, kernel.calls)
-        self._pack = struct.Struct("".join("d" if isinstance(v, float) else "q" for v in values))
-        self._buffer = ctypes.create_string_buffer(max(8, self._pack.size))
+        self._kinds = [_kind(leaf) for leaf in leaves]
+        self._last: list[Any] = [_NOTHING] * len(leaves)
+        self._packs = [_pack_of(kind) for kind in self._kinds]
+        starts = np.cumsum([0, *(pack.size for pack in self._packs)]).tolist()
+        self._places, size = starts[:-1], starts[-1]
+        self._buffer = ctypes.create_string_buffer(max(8, size))
         first = ctypes.addressof(self._buffer)
-        self._places = (ctypes.c_void_p * max(1, len(values)))(*(first + 8 * k for k in range(len(values))))
-        self._where = ctypes.addressof(self._places)
+        self._addresses = (ctypes.c_void_p * max(1, size // 8))(*range(first, first + size, 8))
+        self._where = ctypes.addressof(self._addresses)
 
-    def launch(self, blocks: int, threads: int, values: list[Any]) -> None:
-        self._pack.pack_into(self._buffer, 0, *values)
+    def take(self, leaves: list[Any]) -> bool:
+        """Put the numbers of the arguments into the buffer; False where one is of another type."""
+        last = self._last
+        if len(leaves) != len(last):
+            return False
+        for k, leaf in enumerate(leaves):
+            held = last[k]
+            if held is leaf or (type(held) is ref and held() is leaf):
+                continue
+            kind = _kind(leaf)
+            if kind != self._kinds[k]:
+                return False
+            if kind == "i":
+                self._packs[k].pack_into(self._buffer, self._places[k], int(leaf))
+            elif kind == "f":
+                self._packs[k].pack_into(self._buffer, self._places[k], float(leaf))
+            elif not isinstance(kind, type):
+                numbers = 0, 0, leaf.size, leaf.itemsize, leaf.data.ptr, *leaf.shape, *leaf.strides
+                self._packs[k].pack_into(self._buffer, self._places[k], *numbers)
+                leaf = ref(leaf)
+            last[k] = leaf
+        return True
+
+    def launch(self, blocks: int, threads: int) -> None:
+        """Launch it with what was taken."""
         provider.launch(self._function, blocks, threads, self._where)
+
+
+_NOTHING = object()
+
+
+def _pack_of(kind: Any) -> struct.Struct:
+    """How numbers of eight bytes lie in the buffer: of an array two that Numba's own allocations have, its size, the
+    size of an item, its place, shape and strides."""
+    if isinstance(kind, type):
+        return struct.Struct("")
+    return struct.Struct({"i": "q", "f": "d"}[kind] if isinstance(kind, str) else f"{5 + 2 * kind[1]}q")
 
 
 def item_kernel(source: Callable, parameters: list[str], item: Callable, threads: int = THREADS) -> Kernel:

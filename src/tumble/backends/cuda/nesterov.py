@@ -219,8 +219,8 @@ def look(p, gauge):
             shared[t + 4 * THREADS] = max(shared[t + 4 * THREADS], shared[t + half + 4 * THREADS])
         half //= 2
     cuda.syncthreads()
-    if t < 5:
-        p.partial[cuda.blockIdx.x, t] = shared[t * THREADS]
+    for k in range(t, 5, THREADS):
+        p.partial[cuda.blockIdx.x, k] = shared[k * THREADS]
 
 
 def looked(p, gauge):
@@ -245,8 +245,16 @@ def looked(p, gauge):
             gauge.values[k] = shared[k * THREADS]
 
 
-def begin(c, p, slot_a, slot_b, arms, dump):
+def sizes(i, count, blocks, alone, first, size, scalars):
+    """How many contacts there are, with bounded rows of joints and alone, and scalars of a run that has not begun."""
+    size[0], size[1], size[2] = count, blocks, alone
+    for k in range(len(first)):
+        scalars[k] = first[k]
+
+
+def begin(c, p, slot_a, slot_b, arms):
     """Contact c of a run that has not begun: its impulse on the cone, its entries."""
+    dump = p.entry_start[p.inverse.shape[0]]
     x0, x1, x2 = project(p.x[0, c], p.x[1, c], p.x[2, c], p.friction[c])
     p.x[0, c], p.x[1, c], p.x[2, c] = x0, x1, x2
     lay_force(c, p, x0, x1, x2)
@@ -282,3 +290,4 @@ _contacts = {"d": Kernel(contacts, THREADS), "f": Kernel(contacts, THREADS, RESI
 _scalars, _bodies = Kernel(scalars, THREADS), Kernel(bodies, THREADS)
 _look, _looked = Kernel(look, THREADS), Kernel(looked, THREADS)
 _begin, _lighten, _descend = pass_over(begin), pass_over(lighten), pass_over(descend)
+set_sizes = pass_over(sizes)

@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import OptionsError, message
 
 __all__ = [
-    "SIMULATED", "Graph", "argsort", "below", "capability", "cumulate", "device_name", "fetch", "free_memory",
-    "launch", "send", "synchronize", "zeros",
+    "FAILURES", "SIMULATED", "Graph", "argsort", "below", "capability", "cumulate", "device_name", "fetch",
+    "free_memory", "is_full", "launch", "send", "synchronize", "zeros",
 ]  # fmt: skip
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
@@ -51,6 +51,16 @@ def _load() -> Any:
 HOSTED = False
 """Arrays are on the device: the host asks for copies."""
 xp = _load()
+
+
+class Lost(Exception):
+    """What a device that fails raises in the simulator, where tests raise it."""
+
+
+FAILURES: tuple[type[BaseException], ...] = (Lost,)
+"""What a device raises that has failed, or that has no memory left (`is_full`)"""
+if not SIMULATED:
+    FAILURES = (xp.cuda.runtime.CUDARuntimeError, xp.cuda.driver.CUDADriverError, xp.cuda.memory.OutOfMemoryError)
 _recording = None if SIMULATED else xp.cuda.Stream(non_blocking=True)
 """On which launches are recorded; all else is done on the default stream, in order with what CuPy does there."""
 _where = 0
@@ -118,6 +128,11 @@ def free_memory() -> tuple[int, int]:
         return 1 << 62, 1 << 62
     free, total = xp.cuda.runtime.memGetInfo()
     return free + xp.get_default_memory_pool().free_bytes(), total
+
+
+def is_full(cause: BaseException) -> bool:
+    """Whether a failure is that of a device without free memory: it works on then."""
+    return "OutOfMemory" in type(cause).__name__ or "out of memory" in str(cause)
 
 
 class Graph:

@@ -24,7 +24,8 @@ gather = item_pass(operators.gather)
 read_rows = item_pass(operators.read_rows)
 _add_compliance = item_pass(operators._add_compliance)
 recall = pass_over(recalled_vector)
-_rest_gaps = chunk_pass(resting.rest_gaps, 1, (0,))
+close_gaps = chunk_pass(resting.rest_gaps, 1, (0,), stays=True)
+"""`rest_gaps` that leaves the largest shift on the device, as (1,)"""
 
 
 def contact_product(op: Any, x: Any, out: Any) -> None:
@@ -39,7 +40,7 @@ def contact_product(op: Any, x: Any, out: Any) -> None:
 
 def rest_gaps(count: int, gaps: Any, found: Any, impulse: Any, rule: Any, partial: Any, out: Any) -> float:
     """See `backends.cpu.rest.rest_gaps`; returns the largest shift of a gap within the band, which `partial` holds."""
-    shift = float(_rest_gaps(count, gaps, found, impulse, rule, partial, out)[0])
+    shift = float(close_gaps(count, gaps, found, impulse, rule, partial, out)[0]) if count else 0.0
     partial[:] = shift
     return shift
 

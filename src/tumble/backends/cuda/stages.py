@@ -9,23 +9,24 @@ from ..base import Measure, RestRule
 from . import provider
 from .bodies import largest_speed, place_shapes
 from .broad import build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
-from .contacts import arrange_contacts, contact_work, fill_entries, match_contacts, sort_contacts, survey_contacts
+from .contacts import arrange_contacts, contact_work, lay_entries, seek_contacts, sort_known, surveyed
 from .items import largest_entry
-from .measure import coulomb_shift_bound, measure
+from .measure import largest_shift, measure
 from .rows import (
     build_rows,
+    close_gaps,
     contact_diagonal,
     contact_product,
     gather,
     lay_down,
     read_rows,
-    rest_gaps,
     scale_frame,
     scale_rows,
     weigh,
 )
 
 xp = provider.xp
+_ZERO = provider.zeros(1)
 
 
 def place_step(
@@ -59,7 +60,7 @@ def search_pairs(
 
 def order_contacts(count: int, raw: Any, located: Any, sides: Any, scratch: Any, ordered: Any, arranged: Any) -> None:
     """The contacts that were found, sorted by key, as component-first arrays."""
-    sort_contacts(raw, located, scratch, ordered)
+    sort_known(count, raw, located, scratch, ordered)
     arrange_contacts(count, ordered.order, raw, sides, arranged)
 
 
@@ -67,21 +68,26 @@ def assemble_rows(
     op: Any, touch: Any, rows: Any, table: Any, memory: Any, kick: Any, rule: Any
 ) -> tuple[int, float, float, float]:
     """Frames, arms, entries and bias of the contacts, whom they were a step ago, and their velocities before it."""
-    count, shift = op.count, 0.0
-    fill_entries(count, op.body_a, op.body_b, table.movable, op.entry_start, table.cursor, op.slot_a, op.slot_b)
-    hits = match_contacts(
-        count, table.uid, op.body_a, op.body_b, table.feature, memory.uid_a, memory.uid_b, memory.feature, table.found
-    )
-    if count == 0 or rule.rest.band == 0.0:
+    count, shift = op.count, _ZERO
+    if count == 0:
+        op.entry_start[:] = 0
+        return 0, 0.0, 0.0, 0.0
+    lay_entries(count, op.body_a, op.body_b, table.movable, op.entry_start, op.slot_a, op.slot_b)
+    seek_contacts(
+        count, count, table.uid, op.body_a, op.body_b, table.feature, memory.uid_a, memory.uid_b, memory.feature,
+        table.found,
+    )  # fmt: skip
+    hits = xp.count_nonzero(table.found[:count] >= 0)
+    if rule.rest.band == 0.0:
         touch.gap[:count] = table.gaps.gap[:count]
     else:
         least = max(rule.rest.least, rule.noise * largest_entry(memory.impulse))
         rest = RestRule(least, rule.rest.band, rule.rest.share, rule.rest.part)
-        shift = rest_gaps(count, table.gaps, table.found, memory.impulse, rest, table.partial, touch.gap)
+        shift = close_gaps(count, table.gaps, table.found, memory.impulse, rest, table.partial, touch.gap)
     build_rows(count, touch, kick.center, kick.free, rule.h, rule.recovery, rule.gravity, rows)
     read_rows(count, op.body_a, op.body_b, op.frame, op.arms, kick.before, table.relative)
-    motion, overlap = survey_contacts(count, table.relative, table.gaps.gap)
-    return hits, shift, motion, overlap
+    found = provider.fetch(xp.concatenate([hits.reshape(1), shift, surveyed(count, table.relative, table.gaps.gap)]))
+    return int(found[0]), float(found[1]), float(found[2]) / count, float(found[3])
 
 
 def scale_contacts(
@@ -109,11 +115,11 @@ def judge_contacts(
     """Measures of the impulses into `values`; returns how far the certificate's problem lies [m/s]."""
     contact_product(op, impulse, product)
     measure(gauge, impulse, product, partial, values)
-    found = provider.fetch(values)
-    gap = float(found[Measure.GAP])
-    if gauge.coulomb and math.isfinite(gap):
-        return coulomb_shift_bound(gauge.count, product, gauge.bias, gauge.friction, tangential, math.sqrt(gap))
-    return float(found[Measure.SHIFT])
+    if not gauge.coulomb:
+        return float(values[Measure.SHIFT])
+    worst = largest_shift(gauge.count, product, gauge.bias, gauge.friction, tangential, values)
+    gap, shift, worst = provider.fetch(xp.concatenate([values[Measure.GAP : Measure.SHIFT + 1], worst])).tolist()
+    return worst if math.isfinite(gap) else shift
 
 
 def act_impulses(

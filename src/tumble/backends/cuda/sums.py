@@ -65,10 +65,10 @@ class Folded:
         return provider.fetch(self.folded(count))[0] if count else np.zeros(self._columns)
 
 
-def chunk_pass(pass_: Callable, columns: int, largest: tuple[int, ...]) -> Callable:
+def chunk_pass(pass_: Callable, columns: int, largest: tuple[int, ...], *, stays: bool = False) -> Callable:
     """A pass of the processors that leaves a row of `partial` for each block, over chunks: returns the row of all.
 
-    largest: columns of which the largest entry is wanted, not the sum."""
+    largest: columns of which the largest entry is wanted, not the sum. stays: the row stays on the device."""
     parameters = list(inspect.signature(pass_.body).parameters)[1:]
     place = parameters.index("partial")
     count = eval(f"lambda {', '.join(parameters)}: {pass_.items}")
@@ -82,6 +82,6 @@ def chunk_pass(pass_: Callable, columns: int, largest: tuple[int, ...]) -> Calla
             given = (*arguments[:place], partial, *arguments[place + 1 :])
             chunks = -(-n // CHUNK)
             kernel.launch(-(-chunks // kernel.threads), chunks, *given)
-        return folded.row(n)
+        return folded.folded(n)[0] if stays else folded.row(n)
 
     return named(run, pass_.body, parameters)
