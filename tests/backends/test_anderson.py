@@ -1,4 +1,4 @@
-"""Rounds that are combined, mechanism by mechanism: against least squares, and what they are for."""
+"""The kick of Moreau's integrator: rounds that are combined, against least squares and for what they are for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tumble.kernels import anderson
+from tumble.enums import BodyKind
+from tumble.kernels import anderson, motion
 from tumble.sim.moreau import MixArrays
 
 from .data import assert_close
@@ -74,3 +75,13 @@ def test_products_of_rows(backend):
     x, y, out = *np.random.default_rng(3).normal(size=(2, ROWS)), np.full(ROWS, np.nan)
     backend.made("over_rows", anderson.times_row)(ROWS, x, y, out)
     assert np.array_equal(out, x * y)
+
+
+def test_mean_velocities_of_some_bodies(backend):
+    rng = np.random.default_rng(4)
+    old, new, kind = *rng.normal(size=(2, 30, 6)), rng.integers(0, 3, 30).astype(np.int8)
+    some, mean = rng.permutation(30)[:12], np.zeros((30, 6))
+    backend.made("over_rows", motion.mean_velocity)(len(some), some, kind, old, new, mean)
+    moves = (kind == BodyKind.DYNAMIC)[some, None]
+    assert np.array_equal(mean[some], np.where(moves, 0.5 * (old + new)[some], 0.0)) and moves.any() and not moves.all()
+    assert not np.delete(mean, some, axis=0).any()
