@@ -277,3 +277,19 @@ def test_a_checkpoint_of_a_robot_goes_on_elsewhere(tmp_path):
     gpu.load_checkpoint(tmp_path / "d.h5")
     assert gpu.state.sha256() == cpu.state.sha256()
     gpu.step()
+
+
+def test_the_problem_of_a_robot_comes_to_the_host(tmp_path):
+    solver = tb.SolverAPGD(tolerance=1e-8, stop="natural_map", max_iterations=100)
+    model = walker(servo=True)
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
+    sim.step()
+    found = sim.last
+    assert found.problem.count > found.contacts.count > 0
+    again = tb.solvers.measure(found.problem, found.solution.impulse, "coulomb")
+    assert again.natural_map == pytest.approx(found.solution.residuals.natural_map, rel=1e-6, abs=1e-15)
+    assert tb.SolverInteriorPoint().solve(found.problem, law="relaxed").converged
+    sim.dump_problem(tmp_path / "p.hdf5")
+    sim.run(until=0.004, save=tb.Save(path=tmp_path / "r.h5", every=1), progress=False)
+    force = tb.Trajectory(tmp_path / "r.h5").joints("joint_force")
+    np.testing.assert_allclose(force[-1], sim.joint_reactions().force, rtol=1e-12)
