@@ -14,11 +14,11 @@ from tumble.backends.joint_arrays import (
     EnergyArrays,
     FactorArrays,
     FactorWork,
-    FrameArrays,
     MechanismArrays,
     PatternArrays,
     PosedArrays,
     SystemArrays,
+    frame_arrays,
 )
 from tumble.enums import BodyKind
 from tumble.kernels import joint_steps, mechanism_energy
@@ -71,7 +71,7 @@ def random_frames(rng, count, n):
     place, turn = rng.normal(size=(2 * frame_count, 3)), unit(rng, 2 * frame_count)
     kind = rng.integers(0, 4, count)
     frame = rng.integers(0, frame_count, count)
-    return FrameArrays(
+    return frame_arrays(
         frozen(body), frozen(place), frozen(turn), frozen(kind), frozen(frame), frozen(rng.integers(0, 3, (count, 2)))
     )
 
@@ -95,15 +95,15 @@ def test_coordinates_and_their_derivatives(backend):
     value, jacobian = np.full(count, np.nan), np.full((count, 12), np.nan)
     near, lead, velocity = 20.0 * rng.normal(size=count), 0.7, rng.normal(size=(n, 6))
     old = rng.normal(size=(count, 12))
-    see = backend.made("over_rows", joint_steps.coordinate_now)
-    see(count, frames, (position, orientation), (near, lead, velocity, old), (value, jacobian))
+    see = backend.made("over_rows", joint_steps.coordinates_now)
+    see(len(frames.body), frames, (position, orientation), (near, lead, velocity, old), (value, jacobian))
     wanted, cosine = coordinate_values(frames, position, orientation)
     angle, turning = np.arctan2(wanted, cosine), frames.kind == ANGLE
     place = near + lead * np.einsum("kc,kc->k", old, velocity[frames.body[frames.frame]].reshape(count, 12))
     angle += 2.0 * np.pi * np.round((place - angle) / (2.0 * np.pi))
     assert_close(value, np.where(turning, angle, wanted))
     again = np.full(count, np.nan)
-    see(count, frames, (position, orientation), (near, 0.0, velocity, old), (again, jacobian))
+    see(len(frames.body), frames, (position, orientation), (near, 0.0, velocity, old), (again, jacobian))
     assert np.all(np.abs(again - near)[turning] <= np.pi + 1e-12) and np.array_equal(again[~turning], value[~turning])
 
     def moved(v, h):

@@ -365,9 +365,9 @@ def test_what_it_does_not_do_is_refused_by_name(device):
 # ---------------------------------------------------------------------- joints
 
 
-def chain(links=3):
-    """A pendulum of rods without shapes on its way, one end on the ground."""
-    scene = tb.SceneBuilder()
+def chain(links=3, **builder):
+    """A pendulum of balls, one end on the ground."""
+    scene = tb.SceneBuilder(**builder)
     above = None
     for k in range(links):
         at = (0.3 * k + 0.15, 0.0, 0.02 * k)
@@ -433,26 +433,28 @@ def test_mechanisms_move_as_on_the_processor(make):
     model = make()
     sims, reports = [], []
     for backend in ("cpu", "cuda"):
-        solver = tb.SolverAPGD(tolerance=1e-11, stop="natural_map", max_iterations=400)
+        solver = tb.SolverAPGD(tolerance=1e-10, stop="natural_map", max_iterations=200)
         sims.append(tb.Simulation(model, options=tb.StepOptions(dt=2e-3), solver=solver, backend=backend, threads=1))
-        reports.append([sims[-1].step() for _ in range(3)])
+        reports.append([sims[-1].step() for _ in range(2)])
     assert_joints_alike(sims, reports)
 
 
 def test_a_passive_mechanism_keeps_its_energy():
-    sim = tb.Simulation(chain(), options=tb.StepOptions(dt=2e-3), backend="cuda")
+    """Without gravity its kinetic energy stays as it was assembled, to rounding; joints do no work."""
+    sim = tb.Simulation(chain(gravity=(0.0, 0.0, 0.0)), options=tb.StepOptions(dt=5e-3), backend="cuda")
     energy = []
-    for _ in range(5):
+    for _ in range(4):
         report = sim.step()
-        energy.append(report.kinetic_energy + report.potential_energy)
-        assert abs(report.energy_defect) < 1e-12
-    assert np.ptp(energy) < 1e-4 * report.kinetic_energy
+        energy.append(report.kinetic_energy)
+        assert abs(report.work_joints) < 1e-13 and abs(report.energy_defect) < 1e-13
+    assert np.ptp(energy) < 1e-13 < energy[0]
 
 
 def test_a_checkpoint_of_a_robot_goes_on_elsewhere(tmp_path):
     model = walker(servo=True)
-    sims = [tb.Simulation(model, options=tb.StepOptions(dt=2e-3), backend=b, threads=1) for b in ("cuda", "cpu")]
-    gpu, cpu = sims
+    solver = tb.SolverAPGD(tolerance=1e-11, stop="natural_map", max_iterations=400)
+    options = tb.StepOptions(dt=2e-3)
+    gpu, cpu = (tb.Simulation(model, options=options, solver=solver, backend=b, threads=1) for b in ("cuda", "cpu"))
     gpu.set_target(model.joints.motors[0].name, 0.3)
     gpu.step(), gpu.step()
     gpu.save_checkpoint(tmp_path / "c.h5")
@@ -463,11 +465,27 @@ def test_a_checkpoint_of_a_robot_goes_on_elsewhere(tmp_path):
     again = gpu.copy()
     cpu.step(), gpu.step(), again.step()
     assert again.state.sha256() == gpu.state.sha256()
-    np.testing.assert_allclose(gpu.positions(), cpu.positions(), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(gpu.positions(), cpu.positions(), rtol=0, atol=1e-9)
     cpu.save_checkpoint(tmp_path / "d.h5")
     gpu.load_checkpoint(tmp_path / "d.h5")
     assert gpu.state.sha256() == cpu.state.sha256()
     gpu.step()
+
+
+def test_the_problem_of_a_robot_comes_to_the_host(tmp_path):
+    solver = tb.SolverAPGD(tolerance=1e-8, stop="natural_map", max_iterations=100)
+    model = walker(servo=True)
+    sim = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), solver=solver, backend="cuda")
+    sim.step()
+    found = sim.last
+    assert found.problem.count > found.contacts.count > 0
+    again = tb.solvers.measure(found.problem, found.solution.impulse, "coulomb")
+    assert again.natural_map == pytest.approx(found.solution.residuals.natural_map, rel=1e-6, abs=1e-15)
+    assert tb.SolverInteriorPoint().solve(found.problem, law="relaxed").converged
+    sim.dump_problem(tmp_path / "p.hdf5")
+    sim.run(until=0.004, save=tb.Save(path=tmp_path / "r.h5", every=1), progress=False)
+    force = tb.Trajectory(tmp_path / "r.h5").joints("joint_force")
+    np.testing.assert_allclose(force[-1], sim.joint_reactions().force, rtol=1e-12)
 
 
 def test_too_many_bodies_are_refused_with_the_numbers(device, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 import tumble as tb
 from tumble.kernels.jit import most_threads
 from tumble.problem import joint_trees
+from tumble.problem.elimination import Pattern
 
 
 def star(arms=6, *, ratio=1.0, seed=0, kinds=("revolute", "spherical", "universal", "prismatic"), servo=False):
@@ -153,3 +154,48 @@ def test_many_robots_have_the_same_bits_for_any_threads_and_after_a_restart():
     for other in (two, again):
         for name in ("position", "orientation", "velocity", "spin", "row_impulse", "coordinate", "energy_owed"):
             assert np.array_equal(getattr(one.state, name), getattr(other.state, name)), name
+
+
+def test_copies_of_a_mechanism_have_its_pattern():
+    """Two forms in turns, one with a loop: each mechanism's rows, entries and nodes are those of its form alone."""
+
+    def form(links: int, loop: bool) -> tb.SceneBuilder:
+        part = tb.SceneBuilder()
+        for k in range(links):
+            part.add_body(tb.Sphere(0.1), mass=1.0, position=(0.3 * k, 0.1 * (k % 2), 1.0), name=f"b{k}")
+        for k in range(1, links):
+            part.add_joint("revolute", "b0", f"b{k}", anchor=(0.15 * k, 0, 1), axis=(0, 1, 0))
+        if loop:
+            part.add_joint("distance", "b1", "b2", anchor_a=(0, 0, 0), anchor_b=(0, 0, 0))
+        return part
+
+    forms = [form(9, False), form(4, True)]
+
+    def pattern(which: list[int]) -> Pattern:
+        scene = tb.SceneBuilder()
+        for i, k in enumerate(which):
+            scene.replicate(forms[k], position=[(10.0 * i, 0, 0)], name=f"copy{i}")
+        return tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3))._work.joints.exact.pattern
+
+    which = [0, 1, 1, 0, 1]
+    whole, alone = pattern(which), [pattern([0]), pattern([1])]
+    assert len(whole.mechanism) == len(which) + 1 and len(alone[0].tree.body) == 9 and not len(alone[1].tree.body)
+    for c, k in enumerate(which):
+        first, end, own = whole.mechanism[c], whole.mechanism[c + 1], alone[k]
+        assert end - first == len(own.order)
+        assert np.array_equal(whole.order[first:end] - whole.order[first:end].min(), own.order)
+        entries = slice(whole.start[first], whole.start[end])
+        assert np.array_equal(whole.start[first : end + 1] - whole.start[first], own.start)
+        assert np.array_equal(whole.column[entries] - first, own.column)
+        pairs = whole.pair_start[entries.start : entries.stop + 1]
+        assert np.array_equal(pairs - pairs[0], own.pair_start)
+        assert np.array_equal(whole.pair[pairs[0] : pairs[-1]], own.pair)
+        parent = whole.parent[first:end]
+        assert np.array_equal(np.where(parent >= 0, parent - first, -1), own.parent)
+        assert np.array_equal(whole.l_start[first : end + 1] - whole.l_start[first], own.l_start)
+        nodes = slice(whole.tree.start[c], whole.tree.start[c + 1])
+        above = whole.tree.parent[nodes]
+        assert np.array_equal(np.where(above >= 0, above - nodes.start, -1), own.tree.parent)
+        held = whole.tree.rows[nodes]
+        assert np.array_equal(np.where(held[:, 1:] > 0, held - first, 0), own.tree.rows)
+        assert np.all(whole.mechanism_of[whole.tree.body[nodes]] == c)

@@ -16,6 +16,22 @@ class FrameArrays(NamedTuple):
     kind: np.ndarray  # (c,) int64
     frame: np.ndarray  # (c,) int64
     axis: np.ndarray  # (c, 2) int64
+    start: np.ndarray  # (k + 1,) int64 into coord
+    coord: np.ndarray  # (c,) int64: those of each pair of frames
+
+
+def frame_arrays(
+    body: np.ndarray,
+    position: np.ndarray,
+    orientation: np.ndarray,
+    kind: np.ndarray,
+    frame: np.ndarray,
+    axis: np.ndarray,
+) -> FrameArrays:
+    """With the lists of the coordinates of each pair."""
+    coord = np.argsort(frame, kind="stable").astype(np.int64)
+    start = np.searchsorted(frame[coord], np.arange(len(body) + 1)).astype(np.int64)
+    return FrameArrays(body, position, orientation, kind, frame, axis, start, coord)
 
 
 class JointRows(NamedTuple):

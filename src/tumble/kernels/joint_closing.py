@@ -11,7 +11,7 @@ import math
 
 from .anderson import DEPTH, mix_weights
 from .jit import formula
-from .joint_rows import coordinate_at, push_row, solve_mechanism
+from .joint_rows import coordinate_of, frame_pair, push_row, solve_mechanism
 from .joints import ANGLE, arctangent
 from .linalg import row3, row4, row9
 from .motion import after_kick, drift
@@ -43,12 +43,11 @@ def _move(k, rest, bodies, trial):
 
 
 @formula
-def _value_after(c, rest, frames, trial, kick):
-    """Coordinate c after the drift; whole turns of an angle counted from where its speed would have taken it (kick:
-    `CoordinateArrays`)."""
-    position, orientation, velocity = trial.position, trial.orientation, trial.velocity
+def _value_after(c, rest, frames, pair, velocity, kick):
+    """Coordinate c after the drift, of this pair of frames there; whole turns of an angle counted from where its speed
+    would have taken it (kick: `CoordinateArrays`)."""
     value, jacobian = kick
-    first, second, _ = coordinate_at(c, frames, position, orientation)
+    first, second, _ = coordinate_of(c, frames, pair)
     if frames.kind[c] != ANGLE:
         return first
     a, b = frames.body[frames.frame[c], 0], frames.body[frames.frame[c], 1]
@@ -62,8 +61,11 @@ def _value_after(c, rest, frames, trial, kick):
 
 @formula
 def _violations(first, end, rest, rows, frames, trial, kick, g):
-    """g of the rigid rows, 0 of the others; returns the largest and its row."""
+    """g of the rigid rows, 0 of the others; returns the largest and its row. Rows of a joint lie together: its frames
+    are placed once."""
     worst, at = 0.0, first
+    here = 0
+    pair = frame_pair(here, frames, trial.position, trial.orientation)
     for r in range(first, end):
         g[r] = 0.0
         if not rows.rigid[r]:
@@ -72,7 +74,10 @@ def _violations(first, end, rest, rows, frames, trial, kick, g):
         for k in range(2):
             c = rows.coord[r, k]
             if c >= 0:
-                total += rows.weight[r, k] * _value_after(c, rest, frames, trial, kick)
+                if frames.frame[c] != here:
+                    here = frames.frame[c]
+                    pair = frame_pair(here, frames, trial.position, trial.orientation)
+                total += rows.weight[r, k] * _value_after(c, rest, frames, pair, trial.velocity, kick)
         g[r] = total
         if not abs(total) <= worst:  # also where it is not a number
             worst, at = abs(total), r

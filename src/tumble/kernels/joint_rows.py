@@ -12,9 +12,8 @@ SIDES = 4
 
 
 @merged_formula
-def coordinate_at(k, frames, position, orientation):
-    """`coordinate` k of `FrameArrays` with the bodies at some poses."""
-    f = frames.frame[k]
+def frame_pair(f, frames, position, orientation):
+    """The frames of pair f of `FrameArrays` with the bodies at some poses, as `coordinate` takes them."""
     a, b = frames.body[f, 0], frames.body[f, 1]
     qa, qb = row4(orientation, a), row4(orientation, b)
     xa, xb = row3(position, a), row3(position, b)
@@ -22,6 +21,13 @@ def coordinate_at(k, frames, position, orientation):
     q = add(xb, mat_vec(quat_matrix(qb), row3(frames.position, 2 * f + 1)))
     ma = quat_matrix(quat_multiply(qa, row4(frames.orientation, 2 * f)))
     mb = quat_matrix(quat_multiply(qb, row4(frames.orientation, 2 * f + 1)))
+    return p, ma, xa, q, mb, xb
+
+
+@merged_formula
+def coordinate_of(k, frames, pair):
+    """`coordinate` k, of this pair of frames."""
+    p, ma, xa, q, mb, xb = pair
     return coordinate(frames.kind[k], frames.axis[k, 0], frames.axis[k, 1], p, ma, xa, q, mb, xb)
 
 

@@ -9,7 +9,16 @@ import math
 
 from ..enums import RowRole
 from .jit import formula, merged_formula
-from .joint_rows import SIDES, coordinate_at, forward_mechanism, own_row, push_row, row_speed, solve_mechanism
+from .joint_rows import (
+    SIDES,
+    coordinate_of,
+    forward_mechanism,
+    frame_pair,
+    own_row,
+    push_row,
+    row_speed,
+    solve_mechanism,
+)
 from .joints import ANGLE, arctangent
 from .kinds import DYNAMIC
 from .linalg import add, cross, quat_exp, quat_multiply, row3, row4
@@ -29,24 +38,28 @@ WORK, MOTORS, IDEAL, ENERGY, CROSSED, SUMS = 0, 1, 2, 3, 4, 5
 
 
 @formula
-def coordinate_now(k, frames, poses, ahead, out):
-    """Value and Jacobian of coordinate k. ahead: values that whole turns of angles are counted from, and the way on
-    from there: a time, velocities of the bodies, and Jacobians, which may be those that are written."""
+def coordinates_now(f, frames, poses, ahead, out):
+    """Values and Jacobians of all coordinates between the frames of pair f. ahead: values that whole turns of angles
+    are counted from, and the way on from there: a time, velocities of the bodies, and Jacobians, which may be those
+    that are written."""
     (position, orientation), (near, lead, velocity, old), (value, jacobian) = poses, ahead, out
-    first, second, j = coordinate_at(k, frames, position, orientation)
-    for i in range(12):
-        jacobian[k, i] = j[i]
-    value[k] = first
-    if frames.kind[k] == ANGLE:
-        place = near[k]
-        if lead != 0.0:
-            a, b = frames.body[frames.frame[k], 0], frames.body[frames.frame[k], 1]
-            speed = 0.0
-            for i in range(6):
-                speed += old[k, i] * velocity[a, i] + old[k, 6 + i] * velocity[b, i]
-            place += lead * speed
-        angle = arctangent(first, second)
-        value[k] = angle + 2.0 * math.pi * math.floor((place - angle) / (2.0 * math.pi) + 0.5)
+    pair = frame_pair(f, frames, position, orientation)
+    for at in range(frames.start[f], frames.start[f + 1]):
+        k = frames.coord[at]
+        first, second, j = coordinate_of(k, frames, pair)
+        for i in range(12):
+            jacobian[k, i] = j[i]
+        value[k] = first
+        if frames.kind[k] == ANGLE:
+            place = near[k]
+            if lead != 0.0:
+                a, b = frames.body[f, 0], frames.body[f, 1]
+                speed = 0.0
+                for i in range(6):
+                    speed += old[k, i] * velocity[a, i] + old[k, 6 + i] * velocity[b, i]
+                place += lead * speed
+            angle = arctangent(first, second)
+            value[k] = angle + 2.0 * math.pi * math.floor((place - angle) / (2.0 * math.pi) + 0.5)
 
 
 @formula

@@ -25,9 +25,10 @@ from ..backends.joint_arrays import (
     MechanismBodies,
     StepArrays,
     TrialArrays,
+    frame_arrays,
 )
 from ..enums import BodyKind
-from ..kernels.joint_steps import ENERGY, IDEAL, coordinate_now
+from ..kernels.joint_steps import ENERGY, IDEAL, coordinates_now
 from ..scene.model import Model, State
 from .bounded_rows import BoundedRows
 from .dependent_rows import dependencies, fighting
@@ -84,7 +85,7 @@ class Joints:
         movable = np.any(model.body_inverse_mass > 0.0, axis=1) | (
             (model.body_mass > 0.0) & ~np.all(model.body_locked[:, 3:], axis=1)
         )
-        frames = FrameArrays(
+        frames = frame_arrays(
             j.frame_body, j.frame_position, j.frame_orientation, j.coord_kind, j.coord_frame, j.coord_axis
         )
         c, self._coord_start = j.coord_count, send(j.coord_start)
@@ -467,8 +468,8 @@ class Joints:
         open_rows, cpu, j = np.flatnonzero(np.isnan(self._offset)), backends.choose("cpu"), self.model
         self._offset[open_rows] = 0.0
         value, jacobian = np.zeros(j.coord_count), np.zeros((j.coord_count, 12))
-        see, way = cpu.over_rows(coordinate_now), (j.coord_start, 0.0, jacobian, jacobian)
-        see(len(value), frames, (state.position, state.orientation), way, (value, jacobian))
+        see, way = cpu.over_rows(coordinates_now), (j.coord_start, 0.0, jacobian, jacobian)
+        see(len(j.frame_body), frames, (state.position, state.orientation), way, (value, jacobian))
         self._offset[open_rows] = self.violation(value)[open_rows]
 
 

@@ -15,7 +15,7 @@ from ...kernels.joint_steps import (
     build_row,
     closed,
     contradict,
-    coordinate_now,
+    coordinates_now,
     gained,
     hold_row,
     kick_row,
@@ -60,7 +60,7 @@ from .projection import close_joints, worst_of
 from .rows import contact_diagonal, free_frozen_rows, scale_rows, soften_diagonal, weigh
 from .works import contact_work
 
-_see, _build, _kick, _hold = map(over_rows, (coordinate_now, build_row, kick_row, hold_row))
+_see, _build, _kick, _hold = map(over_rows, (coordinates_now, build_row, kick_row, hold_row))
 _note, _give, _bounded, _row_work = map(over_rows, (note_orientation, torque_impulse, bounded_row, row_work))
 _take_bounded, _set_off, _remember, _velocity = map(over_rows, (take_bounded, set_off, remember_row, world_velocity))
 _take_kick, _stuck, _scale_bounded, _block = map(over_rows, (take_kick, note_stuck, scaled_bounded_row, bounded_block))
@@ -74,8 +74,8 @@ _mass, _difference = map(over_bodies, (mass_of, difference_of_velocities))
 
 @loop
 def look_at_joints(joints, position, orientation, ahead, value, jacobian):
-    """Coordinates at some poses and their Jacobians. ahead: see `joint_steps.coordinate_now`."""
-    _see(value.size, joints.frames, (position, orientation), ahead, (value, jacobian))
+    """Coordinates at some poses and their Jacobians. ahead: see `joint_steps.coordinates_now`."""
+    _see(joints.frames.body.shape[0], joints.frames, (position, orientation), ahead, (value, jacobian))
 
 
 @loop
