@@ -13,11 +13,12 @@ from tumble.errors import OptionsError
 
 FOLDER = Path(__file__).parent
 PASSES = [FOLDER.parent / "backends" / f"test_{name}.py" for name in (
-    "protocol", "bodies", "broad", "items", "narrow", "operator", "rows", "scaling", "shapes",
+    "protocol", "bodies", "broad", "items", "narrow", "operator", "rows", "scaling", "shapes", "stages",
 )]  # fmt: skip
-LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass and not are_kept and not stage"
+LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass and not are_kept"
+LARGE += " and not cuda-many and not cuda-soft"
 """Sizes that take a minute in the simulator; one test that counts the tests of all passes; pairs that are kept, which
-the device does not; stages, whose test steps a scene of shapes that it does not take"""
+the device does not"""
 
 
 def simulated(*arguments):
