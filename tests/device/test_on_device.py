@@ -114,6 +114,7 @@ def test_a_pile_moves_as_on_the_processor(floor, law):
         np.testing.assert_allclose(getattr(table, name)[..., :n], getattr(twin, name)[..., :n], rtol=0, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:Simulation")  # they begin inside each other
 @pytest.mark.parametrize("distance", [0.095, 0.03])
 def test_contacts_of_every_pair_of_shapes_are_those_of_the_processor(device, distance):
     """Side by side and deep inside each other; height fields cannot move, so they are met by each of the others."""
@@ -143,6 +144,7 @@ def test_contacts_of_every_pair_of_shapes_are_those_of_the_processor(device, dis
         assert sys.modules["tumble.backends.cuda.convex"]._deep_pool._threads > 0
 
 
+@pytest.mark.filterwarnings("ignore:Simulation")
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_mixed_shapes_fall_onto_a_ground(ground):
     sims, reports = both(mixed(ground), steps=3)
@@ -150,6 +152,7 @@ def test_mixed_shapes_fall_onto_a_ground(ground):
     assert reports[0][-1].contacts > 5
 
 
+@pytest.mark.filterwarnings("ignore:Simulation")
 def test_a_mesh_goes_on_elsewhere(tmp_path):
     """A checkpoint of the device on the processor and back, with the same contacts and who they were a step ago."""
     (cpu, gpu), _ = both(mixed("mesh", 4, above=0.04), steps=2)
