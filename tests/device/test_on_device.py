@@ -1,6 +1,7 @@
 """Simulations on a device against the processor: the same bits where nothing is summed, else to rounding."""
 
 import itertools
+import os
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from tumble.observe.checkpoint import read_checkpoint
 
 from ..naive.solids import brick
 
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 SHAPES = {
     "plane": (tb.HalfSpace(), (0.0, 0.0, 0.0)),
     "box": (tb.Box((1.0, 1.0, 0.2)), (0.0, 0.0, -0.1)),
@@ -150,6 +152,21 @@ def test_mixed_shapes_fall_onto_a_ground(ground):
     sims, reports = both(mixed(ground), steps=3)
     assert_alike(sims, reports, 1e-8)  # normals of curved shapes are exact to 1e-9: their iteration may end one earlier
     assert reports[0][-1].contacts > 4
+
+
+@pytest.mark.filterwarnings("ignore:Simulation")
+def test_few_threads_do_one_pair_after_the_other(device, monkeypatch):
+    """As on a device with little memory: with a block of threads the contacts are the same."""
+    model, tables = mixed("mesh", 8, above=0.03), []
+    for threads in (None, 4 if SIMULATED else 128):
+        for name in ("convex", "surfaces"):
+            for pool in vars(sys.modules[f"tumble.backends.cuda.{name}"]).values():
+                if threads and type(pool).__name__ == "Pool":
+                    monkeypatch.setattr(pool, "_most", threads)
+        sim = tb.Simulation(model, options=tb.StepOptions(dt=2e-3), solver=tb.SolverAPGD(), backend="cuda")
+        sim.step()
+        tables.append(sim.last.contacts)
+    assert same_contacts(*tables) > 4
 
 
 @pytest.mark.filterwarnings("ignore:Simulation")
