@@ -1,5 +1,6 @@
 """Simulations on a device against the processor: the same bits where nothing is summed, else to rounding."""
 
+import functools
 import itertools
 import os
 import sys
@@ -117,9 +118,10 @@ def test_a_pile_moves_as_on_the_processor(floor, law):
 
 
 @pytest.mark.filterwarnings("ignore:Simulation")  # they begin inside each other
-@pytest.mark.parametrize("distance", [0.095, 0.03])
-def test_contacts_of_every_pair_of_shapes_are_those_of_the_processor(device, distance):
-    """Side by side and deep inside each other; height fields cannot move, so they are met by each of the others."""
+@pytest.mark.parametrize("distance, speed", [(0.095, 0.1), (0.03, 0.1), (0.25, 220.0)])
+def test_contacts_of_every_pair_of_shapes_are_those_of_the_processor(device, distance, speed):
+    """Side by side, deep inside each other, and on the way to a hit in this step, half of these with a prescribed
+    motion; height fields cannot move, so they are met by each of the others."""
     shapes, rng = solids(), np.random.default_rng(11)
     pairs = list(itertools.combinations_with_replacement(shapes, 2)) + [(terrain(), shape) for shape in shapes]
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, 0.0))
@@ -131,8 +133,10 @@ def test_contacts_of_every_pair_of_shapes_are_those_of_the_processor(device, dis
             scene.add_static(first, position=middle)
             away = np.array([0.05, -0.03, distance])
         else:
-            scene.add_body(first, density=1e3, position=middle, orientation=turns[0], velocity=0.1 * rng.normal(size=3))
-        scene.add_body(second, density=1e3, position=middle + away, orientation=turns[1])
+            add = scene.add_kinematic if speed > 1.0 and k % 2 else functools.partial(scene.add_body, density=1e3)
+            add(first, position=middle, orientation=turns[0], velocity=0.1 * rng.normal(size=3))
+        towards = -speed * away / np.linalg.norm(away)
+        scene.add_body(second, density=1e3, position=middle + away, orientation=turns[1], velocity=towards)
     model, tables = scene.build(), []
     for backend in ("cpu", "cuda"):
         solver = tb.SolverAPGD(max_iterations=1, precision="double")
