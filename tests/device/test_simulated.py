@@ -14,11 +14,13 @@ from tumble.errors import OptionsError
 FOLDER = Path(__file__).parent
 PASSES = [FOLDER.parent / "backends" / f"test_{name}.py" for name in (
     "protocol", "bodies", "broad", "items", "joints", "joint_steps", "narrow", "operator", "rows", "scaling", "shapes",
+    "stages",
 )]  # fmt: skip
 PASSES.append(f"{FOLDER.parent / 'backends' / 'test_cone.py'}::test_measures_are_those_of_the_document")
-LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass and not are_kept and not stage"
+LARGE = "not 512 and not 700 and not 2048 and not 2500 and not 3000 and not every_pass and not are_kept"
+LARGE += " and not cuda-many and not cuda-soft"
 """Sizes that take a minute in the simulator; one test that counts the tests of all passes; pairs that are kept, which
-the device does not; stages, whose test steps a scene of shapes that it does not take"""
+the device does not"""
 
 
 def simulated(*arguments):

@@ -23,7 +23,7 @@ from ...kernels.pair_contacts import axis_slot, keep_axis, keeps_axis, pair_in_s
 from ...kernels.pairs import Touch, meeting, shallow_meeting
 from . import provider
 from .launch import Kernel, device_function
-from .pairs import APART, DEEP, MET, Pool, emit_points, hand_out, listed, run, unmet, with_room
+from .pairs import APART, DEEP, MET, Pool, Room, emit_points, hand_out, listed, run, unmet
 
 xp = provider.xp
 
@@ -107,6 +107,7 @@ def find_points(count, which, chosen, shapes, bodies, pools, times, met, scratch
 _screen, _meet = Kernel(screen, calls=True), Kernel(meet, calls=True)
 _meet_deep, _find_points = Kernel(meet_deep, calls=True), Kernel(find_points, calls=True)
 _deep_pool, _points_pool = Pool((-1, EPA_END), most=1 << 13), Pool((POINTS, -1), (MOST, 8, -1))
+_room = Room()
 
 
 def find_convex_contacts(
@@ -124,7 +125,7 @@ def find_convex_contacts(
     _deep_pool.run(_meet_deep, deep.size, deep, chosen, *seen, times, met)
     which = xp.flatnonzero(met.state == MET)
     if which.size:
-        points = with_room(
+        points = _room.points(
             which.size,
             lambda points: _points_pool.run(
                 _find_points, which.size, which, chosen, shapes, bodies, pools, times, met, last=points

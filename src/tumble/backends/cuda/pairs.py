@@ -24,7 +24,7 @@ APART, MET, DEEP = 0, 1, 2
 PART = 4
 """Scratch takes at most one part in so many of the memory that is free; with less, threads have more to do."""
 ROOM = 4
-"""Points that each touching pair has room for at first; more where one has more."""
+"""Points that each touching pair has room for at first."""
 
 
 class PairList(NamedTuple):
@@ -158,16 +158,21 @@ def unmet(count: int) -> MetArrays:
     )
 
 
-def with_room(count: int, find: Callable[[PointRows], None]) -> PointRows:
-    """The points of so many pairs, which `find` writes; called again where one has more than there is room for."""
-    room = ROOM
-    while True:
-        points = PointRows(xp.empty((count * room, 8), np.float64), room, xp.empty(count, np.int64))
-        find(points)
-        most = int(points.count.max())
-        if most <= room:
-            return points
-        room = max(most, 2 * room)
+class Room:
+    """How many points each pair has room for, as many as the last step needed."""
+
+    def __init__(self) -> None:
+        self._room = ROOM
+
+    def points(self, count: int, find: Callable[[PointRows], None]) -> PointRows:
+        """The points of so many pairs, which `find` writes; called again where one has more than there is room for."""
+        while True:
+            points = PointRows(xp.empty((count * self._room, 8), np.float64), self._room, xp.empty(count, np.int64))
+            find(points)
+            most = int(points.count.max())
+            self._room = max(ROOM, most + most // 4)
+            if most <= points.room:
+                return points
 
 
 def emit_points(chosen: Any, found: PairList, points: PointRows, raw: Any) -> None:

@@ -46,12 +46,12 @@ from .pairs import (
     Chosen,
     PairList,
     Pool,
+    Room,
     emit_points,
     hand_out,
     listed,
     run,
     unmet,
-    with_room,
 )
 
 xp = provider.xp
@@ -208,7 +208,8 @@ _touch_triangles, _touch_deep = Kernel(touch_triangles, calls=True), Kernel(touc
 _find_triangle_points = Kernel(find_triangle_points, calls=True)
 _gather_triangles, _find_plane_points = Kernel(gather_triangles, calls=True), Kernel(find_plane_points, calls=True)
 _deep_pool, _triangle_pool = Pool((-1, EPA_END), most=1 << 13), Pool((COVER_AT, -1), (FOUND, 8, -1))
-_pair_pool = Pool((MANIFOLD_END, -1), (GATHERED, SURFACE_COLUMNS, -1), (MOST, 8, -1), most=1 << 13)
+_pair_pool = Pool((MANIFOLD_END, -1), (GATHERED, SURFACE_COLUMNS, -1), (MOST, 8, -1))
+_plane_room, _triangle_room, _pair_room = Room(), Room(), Room()
 
 
 def find_surface_contacts(
@@ -219,7 +220,7 @@ def find_surface_contacts(
     times, on_plane = (h, margin), shapes.kind[chosen.second] == HALF_SPACE
     planes, chosen = chosen.those(xp.flatnonzero(on_plane)), chosen.those(xp.flatnonzero(~on_plane))
     if planes.place.size:
-        points = with_room(
+        points = _plane_room.points(
             planes.place.size,
             lambda points: _pair_pool.run(
                 _find_plane_points, planes.place.size, planes, shapes, bodies, pools, times, last=points
@@ -246,7 +247,7 @@ def _find_on_surfaces(chosen: Chosen, found: PairList, what: tuple, raw: Any) ->
     touched = xp.flatnonzero(met.state == MET)
     if touched.size == 0:
         return
-    parts = with_room(
+    parts = _triangle_room.points(
         touched.size,
         lambda parts: _triangle_pool.run(
             _find_triangle_points, touched.size, touched, visits, chosen, *what, met, last=parts
@@ -257,7 +258,7 @@ def _find_on_surfaces(chosen: Chosen, found: PairList, what: tuple, raw: Any) ->
     touches = provider.zeros(count, np.int64)
     touches[visits.pair[touched]] = 1
     which = xp.flatnonzero(touches)
-    points = with_room(
+    points = _pair_room.points(
         which.size,
         lambda points: _pair_pool.run(
             _gather_triangles, which.size, which, chosen, what[0], start, place, parts, last=points
