@@ -54,10 +54,13 @@ from .rolling_rows import contacts_of, is_rolling, product
 class Run:
     """The loop over one problem, in one precision."""
 
-    def __init__(self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any) -> None:
+    def __init__(
+        self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any, *steps: Any
+    ) -> None:
+        """steps: arrays for the last step and for N x before it, where there are such in this precision."""
         self.count, self.check_every, self.kind = cone.count, stop.check_every, stop.kind
         contacts, rolls = contacts_of(op), is_rolling(op)
-        self.p = p = _rolling_loop(op, cone, work.x, dtype) if rolls else _loop(op, cone, work.x, dtype)
+        self.p = p = (_rolling_loop if rolls else _loop)(op, cone, work.x, dtype, *steps)
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
         )
@@ -109,7 +112,7 @@ class Run:
         self.p.scalars[int(Scalar.LIMIT)] = float(found[Scalar.LIFTED]) if found[Scalar.LIMIT] == cap else cap
 
 
-def _rolling_loop(op: Any, cone: Any, x: Any, dtype: Any) -> RollingLoop:
+def _rolling_loop(op: Any, cone: Any, x: Any, dtype: Any, *steps: Any) -> RollingLoop:
     """As `_loop` with six rows. The scaled operator is made anew in every step: its frames are copied to one place, so
     that what was recorded stays valid."""
     contacts, n, tag = op.joints.contacts, cone.count, np.dtype(dtype).char
@@ -119,11 +122,11 @@ def _rolling_loop(op: Any, cone: Any, x: Any, dtype: Any) -> RollingLoop:
     if compliance.shape[1] > 0:
         compliance = _kept("rolling_compliance" + tag, compliance.shape, dtype)
         compliance[:, :n] = contacts.compliance[:, :n]
-    plain = _loop(contacts._replace(frame=frame, compliance=compliance), cone, x, dtype)
+    plain = _loop(contacts._replace(frame=frame, compliance=compliance), cone, x, dtype, *steps)
     return RollingLoop(*plain, turn_frame)
 
 
-def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
+def _loop(op: Any, cone: Any, x: Any, dtype: Any, *steps: Any) -> Loop:
     """Arrays of the loop, with the problem's numbers in its precision."""
     (rows, cap), n, bodies = x.shape, cone.count, len(op.inverse_mass)
     tag = np.dtype(dtype).char
@@ -139,10 +142,11 @@ def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
         return _kept(name + tag, shape, kind)
 
     soft = op.compliance.shape[1] > 0
+    d, old = steps if steps else (own("d", (rows, cap)), own("old", (rows, cap)))
     return Loop(
         own("size", (2,), np.int64), op.body_a, op.body_b, taken("frame", op.frame), taken("arms", op.arms),
         taken("compliance", op.compliance) if soft else own("rigid", (2, 0)), taken("bias", cone.bias),
-        taken("friction", cone.friction), taken("x", x), own("d", (rows, cap)), own("old", (rows, cap)),
+        taken("friction", cone.friction), taken("x", x), d, old,
         own("shift", (cap,)), own("force", (cap, 4 if rows == 3 else 8)), op.entry_start,
         own("entry_contact", (2 * cap + 1,), np.int32),
         own("entry_arm", (2 * cap + 1, 4)), own("inverse", (bodies, 9)), own("velocity", (bodies, 8)),
@@ -210,7 +214,7 @@ def apgd(
     if scalars[Scalar.COUNT] == 0.0:
         scalars[Scalar.CURVATURE] = curvature(op, n, work.best, work.nx)
         products = 2
-    run = Run(op, cone, gauge, stop, work, scalars, np.float64)
+    run = Run(op, cone, gauge, stop, work, scalars, np.float64, d, old)
     by_look = stop.kind in (NATURAL_MAP, LOCAL)
 
     def value() -> float:
