@@ -1,6 +1,7 @@
 """Simulations on a device against the processor: the same bits where nothing is summed, else to rounding."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,28 @@ def test_forces_and_residuals_come_to_the_host():
     assert exact.converged and exact.impulse.shape == found.impulse.shape
 
 
+def test_more_bodies_than_are_compared_with_all():
+    """Twenty balls of two sizes in a heap: pairs are found by the grid."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    rng = np.random.default_rng(3)
+    for k in range(20):
+        place = 0.09 * np.array([k % 3, k // 3 % 3, k // 9 + 0.6]) + rng.uniform(-0.004, 0.004, 3)
+        scene.add_body(tb.Sphere(0.047 if k % 4 else 0.02), density=1e3, position=place)
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some overlap
+        for backend in ("cpu", "cuda"):
+            solver = tb.SolverAPGD(tolerance=1e-12, stop="natural_map", precision="double", max_iterations=2)
+            sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3), solver=solver, backend=backend)
+            sim.step()
+            found.append(sim.last.contacts)
+    n = found[0].count
+    assert found[1].count == n > 12
+    np.testing.assert_array_equal(found[1].body_b[:n], found[0].body_b[:n])
+    np.testing.assert_allclose(found[1].gap[:n], found[0].gap[:n], rtol=0, atol=1e-15)
+
+
 def problems(law="coulomb", **material):
     """The problem of the second step of a pile on both backends, and impulses to begin with."""
     sims, _ = both(pile(**material), law=law)
@@ -310,7 +333,7 @@ class Breaks:
 @pytest.fixture
 def breaking(monkeypatch):
     """Any solver runs on the device."""
-    monkeypatch.setattr("tumble.sim.arguments._runs_on_device", lambda solver: True)
+    monkeypatch.setattr("tumble.sim.arguments._runs_on_device", lambda *_: True)
 
 
 def test_a_device_without_memory_leaves_the_state_as_it_was(breaking):
