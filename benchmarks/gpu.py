@@ -2,8 +2,8 @@
 
     python benchmarks/gpu.py [SECTION ...]
 
-Sections: agree, rolling, auto, flow, iteration, kernels, step, host, pour, large, against, convex, surfaces,
-robots; all of them if none is named.
+Sections: agree, rolling, auto, flow, closed, start, iteration, kernels, step, host, pour, large, against, convex,
+surfaces, robots; all without a name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from contextlib import contextmanager
 import numpy as np
 
 import tumble as tb
-from tumble import backends
+from tumble import backends, interrupts
+from tumble.kernels import jit
 from tumble.sim import stepper
 
 
@@ -144,6 +145,46 @@ def flow(count: int = 3000, steps: int = 400) -> None:
             if k in (steps // 8, steps - 1):
                 say(section="flow", on=backend, step=report.step, contacts=report.contacts, totals=sim.flow_totals(),
                     kinetic=report.kinetic_energy, seconds=sum(report.seconds.values()))  # fmt: skip
+
+
+def closed() -> None:
+    """Experiments with closed forms on both backends: the largest difference of a metric, relative and absolute."""
+    import tempfile
+    import warnings
+
+    from tumble.experiments import run_experiment
+
+    for name in ("ball-roll", "box-slide", "incline-slide", "incline-stop"):
+        found = {}
+        try:
+            for backend in ("cpu", "cuda"):
+                with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found[backend] = run_experiment(name, out=folder, quick=True, backend=backend, progress=False)
+        except tb.errors.OptionsError as refused:
+            say(section="closed", experiment=name, refused=str(refused)[:200])
+            continue
+        worst = {}
+        for key, value in found["cpu"].items():
+            off = abs(found["cuda"][key] - value)
+            if off > 1e-12 and off > 1e-9 * abs(value):
+                worst[key] = [value, found["cuda"][key]]
+        say(section="closed", experiment=name, metrics=len(found["cpu"]), beyond_1e9_and_1e12=worst)
+
+
+def start() -> None:
+    """What a warm start pays, in seconds from the start of the process on."""
+    marks = {"imports": time.monotonic() - interrupts.STARTED}
+    sim = tb.Simulation(box_of_spheres(1000), options=tb.StepOptions(dt=5e-3), backend="cuda")
+    marks["simulation"] = time.monotonic() - interrupts.STARTED
+    for name in ("first step", "second step"):
+        sim.step()
+        marks[name] = time.monotonic() - interrupts.STARTED
+    for _ in range(60):
+        sim.step()
+    marks["60 steps more"] = time.monotonic() - interrupts.STARTED
+    compiled = jit.compile_log
+    say(section="start", **marks, compiled=compiled.kernels, compiling=compiled.seconds)
 
 
 def host(count: int = 100_000, iterations: int = 20, steps: int = 20) -> None:
@@ -316,7 +357,7 @@ def pour(count: int = 1_000_000, tolerance: float = 1e-4, seconds: float = 330.0
     """Spheres fall into a box, with few iterations a step, until they rest; then 100 steps to a natural map."""
     start = time.perf_counter()
     model = box_of_spheres(count, layers=40, fill=0.12, jitter=0.0095)
-    precision = os.environ.get("PRECISION", "single")
+    precision = os.environ.get("PRECISION", "mixed")
     solver = tb.SolverAPGD(tolerance=1e-30, stop="natural_map", precision=precision, max_iterations=60)
     sim = tb.Simulation(model, options=tb.StepOptions(dt=5e-3), solver=solver, backend="cuda")
     calm, times = 1e-4 * float(model.body_mass.max()) * 9.81 * 0.05 * count, []
@@ -641,7 +682,8 @@ def convex_kernels() -> None:
 if __name__ == "__main__":
     sections = {"agree": agree, "iteration": iteration, "kernels": kernels, "step": step}
     sections |= {"pour": pour, "large": large, "against": against, "rolling": rolling, "auto": auto, "flow": flow}
-    sections |= {"convex": convex, "surfaces": surfaces, "robots": robots, "host": host}
+    sections |= {"convex": convex, "surfaces": surfaces, "robots": robots}
+    sections |= {"host": host, "closed": closed, "start": start}
     device = backends.choose("cuda")
     free, total = device.free_memory()
     say(device=device.device_name(), free_gb=free / 1e9, total_gb=total / 1e9, numpy=np.__version__)

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -257,6 +258,32 @@ def test_a_moving_floor_and_forces_of_the_caller():
     assert reports[1][0].work_external == pytest.approx(reports[0][0].work_external, rel=1e-8)
 
 
+def test_a_force_field_of_device_arrays():
+    """The same field, given arrays of the device there: bodies whose frames are not those of their centres of mass."""
+
+    def field(time, position, orientation, velocity, spin):
+        seen.append(type(position))
+        return 0.3 * position + 0.1 * orientation[:, 1:] - 0.2 * velocity, 1e-3 * spin
+
+    found = []
+    for on_device in (False, True):
+        scene, seen = tb.SceneBuilder(), []
+        field.device_arrays = on_device
+        scene.add_force(field)
+        for k, shift in enumerate(((0.03, 0.0, 0.01), (0.0, 0.02, 0.0))):
+            scene.add_body(
+                [tb.Sphere(0.1), tb.Placed(tb.Sphere(0.05), position=shift)], density=1e3, position=(k, 0, 0),
+                velocity=(0, 1, 0), angular_velocity=(1, 2, k),
+            )  # fmt: skip
+        sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-2), backend="cuda")
+        for _ in range(2):
+            sim.step()
+        found.append((sim.positions(), sim.angular_velocities(), seen[0]))
+    for one, other in zip(*(entry[:2] for entry in found)):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
+    assert found[1][2] is type(sim.backend.zeros(1))
+
+
 def test_forces_and_residuals_come_to_the_host():
     (cpu, gpu), _ = both(pile(), steps=1)
     np.testing.assert_allclose(gpu.contact_forces().impulse, cpu.contact_forces().impulse, atol=1e-9)
@@ -265,6 +292,28 @@ def test_forces_and_residuals_come_to_the_host():
     assert again.natural_map == pytest.approx(found.solution.residuals.natural_map, rel=1e-6, abs=1e-15)
     exact = tb.SolverInteriorPoint().solve(found.problem, law="relaxed")  # the problem is one for any solver
     assert exact.converged and exact.impulse.shape == found.impulse.shape
+
+
+def test_more_bodies_than_are_compared_with_all():
+    """Twenty balls of two sizes in a heap: pairs are found by the grid."""
+    scene = tb.SceneBuilder()
+    scene.add_static(tb.HalfSpace())
+    rng = np.random.default_rng(3)
+    for k in range(20):
+        place = 0.09 * np.array([k % 3, k // 3 % 3, k // 9 + 0.6]) + rng.uniform(-0.004, 0.004, 3)
+        scene.add_body(tb.Sphere(0.047 if k % 4 else 0.02), density=1e3, position=place)
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some overlap
+        for backend in ("cpu", "cuda"):
+            solver = tb.SolverAPGD(tolerance=1e-12, stop="natural_map", precision="double", max_iterations=2)
+            sim = tb.Simulation(scene.build(), options=tb.StepOptions(dt=1e-3), solver=solver, backend=backend)
+            sim.step()
+            found.append(sim.last.contacts)
+    n = found[0].count
+    assert found[1].count == n > 12
+    np.testing.assert_array_equal(found[1].body_b[:n], found[0].body_b[:n])
+    np.testing.assert_allclose(found[1].gap[:n], found[0].gap[:n], rtol=0, atol=1e-15)
 
 
 def problems(law="coulomb", **material):
@@ -281,7 +330,7 @@ def test_spectral_iterations_are_those_of_the_processor(law):
     wanted, found = solver.solve(here, law=law), solver.solve(there, law=law)
     assert found.iterations == wanted.iterations > 7
     np.testing.assert_allclose(found.history[[0, 7, 14]], wanted.history[[0, 7, 14]], rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(found.impulse, wanted.impulse, atol=1e-12)
+    np.testing.assert_allclose(there.backend.fetch(found.impulse), wanted.impulse, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", ["coulomb", "relaxed"])
@@ -291,7 +340,7 @@ def test_conjugate_gradients_in_the_face_are_those_of_the_processor(law):
     solver = SolverFace(tolerance=1e-13, stop="local", max_iterations=8, check_every=4)
     wanted, found = solver.solve(here, law=law, guess=start), solver.solve(there, law=law, guess=start.copy())
     assert found.iterations == wanted.iterations
-    np.testing.assert_allclose(found.impulse, wanted.impulse, atol=1e-12)
+    np.testing.assert_allclose(there.backend.fetch(found.impulse), wanted.impulse, atol=1e-12)
     local = "local_error"
     assert getattr(found.residuals, local) == pytest.approx(getattr(wanted.residuals, local), rel=1e-6, abs=1e-12)
 
@@ -307,7 +356,7 @@ def test_the_default_solver_tries_what_it_tries_on_the_processor(monkeypatch):
     names = [entry[0] for entry in found.tried]
     assert names == [entry[0] for entry in wanted.tried] == ["apgd", "apgd", "barzilai_borwein"]
     assert found.status == wanted.status
-    np.testing.assert_allclose(found.impulse, wanted.impulse, atol=1e-9)
+    np.testing.assert_allclose(there.backend.fetch(found.impulse), wanted.impulse, atol=1e-9)
 
 
 @pytest.mark.parametrize("rolling", [0.0, 2e-3])
@@ -538,7 +587,7 @@ class Breaks:
 @pytest.fixture
 def breaking(monkeypatch):
     """Any solver runs on the device."""
-    monkeypatch.setattr("tumble.sim.arguments._runs_on_device", lambda solver: True)
+    monkeypatch.setattr("tumble.sim.arguments._runs_on_device", lambda *_: True)
 
 
 def test_a_device_without_memory_leaves_the_state_as_it_was(breaking):

@@ -80,12 +80,13 @@ class PairSearch:
         self._planes = backend.send(np.flatnonzero(kinds == ShapeKind.HALF_SPACE).astype(np.int32))
         self.blocks = blocks(m, backend.PAIR_BLOCK)
         self.pairs = self._room(4 * backend.PAIR_BLOCK)
+        kept = m if backend.HOSTED else 0  # a device seeks anew in every step
         self._kept = KeptArrays(
-            zeros((m, 6)),
-            zeros(m, np.int8),
-            zeros(m, np.int8),
-            self._room(4 * backend.PAIR_BLOCK),
-            zeros(self.blocks, np.int64),
+            zeros((kept, 6)),
+            zeros(kept, np.int8),
+            zeros(kept, np.int8),
+            self._room(4 * backend.PAIR_BLOCK if kept else 0),
+            zeros(self.blocks if kept else 0, np.int64),
             zeros(3, np.int64),
             zeros(0, np.int32),
         )

@@ -118,6 +118,19 @@ def mean_velocity(i, some, kind, old, new, out):
 
 
 @formula
+def user_frame(i, position, orientation, spin, axes, center, frame):
+    """The frame of body i as its user gave it, and its angular velocity in world axes: `frame` (three arrays)."""
+    q, a = row4(orientation, i), row4(axes, i)
+    given = quat_multiply(q, (a[0], -a[1], -a[2], -a[3]))
+    x = sub(row3(position, i), mat_vec(quat_matrix(given), row3(center, i)))
+    w = mat_vec(quat_matrix(q), row3(spin, i))
+    for k in range(3):
+        frame[0][i, k], frame[2][i, k] = x[k], w[k]
+    for k in range(4):
+        frame[1][i, k] = given[k]
+
+
+@formula
 def lifted(i, mass, gravity, before, after, energy):
     """Change of the potential energy of body i between two positions [J]."""
     total = 0.0

@@ -141,7 +141,8 @@ class Rows:
         self._compliance = zeros((2, capacity if self._soft else 0))
         self._remembered = {c.name: zeros((c.rows, capacity)) for c in self._laws.columns}
         self._shift_partial = zeros(blocks(capacity))
-        self._diagonal = zeros((6, capacity))
+        linked = self._rolls or self._joints is not None
+        self._diagonal = zeros((6, capacity if linked or self._any_locked else 0))
         self._entry_torque = zeros((2 * capacity + 1 if self._rolls else 0, 3))
         self._frame = zeros((9, capacity))
         self._arms = zeros((6, capacity))
@@ -152,7 +153,7 @@ class Rows:
         self._entry_arm = zeros((2 * capacity + 1, 3))
         self._entry_force = zeros((2 * capacity + 1, 3))
         self._bias = zeros((6 if self._rolls else 3, capacity))
-        self._rows = zeros(self._bias.shape)
+        self._rows = zeros((len(self._bias), capacity if linked else 0))
         self.before = zeros(self._bias.shape)
         """Relative velocities of the contacts before the step, rows n, u, w (and turns)"""
         self.overlap = 0.0

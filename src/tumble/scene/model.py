@@ -29,7 +29,8 @@ ForceCallback = Callable[[float, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """force(time, position (n,3), orientation (n,4), velocity (n,3), angular_velocity (n,3)) -> force [N], torque [N m]
 
 Called once a step with whole arrays (body frames as the user gave them, world axes); both results are (n, 3), the
-torque about the centre of mass in world axes.
+torque about the centre of mass in world axes. A function with the attribute `device_arrays = True` gets arrays of the
+device, and returns such, where the simulation runs on one (docs/gpu.md).
 """
 
 

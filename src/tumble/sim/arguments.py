@@ -16,6 +16,7 @@ from ..problem.joints import Joints
 from ..scene.model import Model, State
 from ..solve.apgd import SolverAPGD
 from ..solve.auto import SolverAuto
+from ..solve.barzilai_borwein import SolverBarzilaiBorwein
 from ..solve.base import Solver
 
 __all__ = ["check_arguments", "check_backend", "check_flow_state", "check_joint_state", "checked_threads"]
@@ -93,7 +94,7 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
         "rolling friction together with joints": model.pair_laws.rolls and joined,
         "the integrator 'moreau' together with joints": options.integrator == Integrator.MOREAU and joined,
         "unique forces": options.unique_forces,
-        name: solver is not None and not _runs_on_device(solver),
+        name: solver is not None and not _runs_on_device(solver, model),
     }
     found = [what for what, there in refused.items() if there]
     if found:
@@ -106,8 +107,10 @@ def check_backend(backend: ModuleType, model: Model, options: StepOptions, solve
         warnings.warn(words, TumbleWarning, stacklevel=4)
 
 
-def _runs_on_device(solver: Solver) -> bool:
+def _runs_on_device(solver: Solver, model: Model) -> bool:
     """Whether all that a solver may call is offered by devices."""
+    if isinstance(solver, SolverBarzilaiBorwein):
+        return model.joints.row_count == 0
     if isinstance(solver, SolverAPGD):
         return solver.variant == Variant.DEFAULT
     return isinstance(solver, SolverAuto) and solver.steps and solver.seconds is None

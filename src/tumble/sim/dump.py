@@ -45,7 +45,7 @@ def dump_failure(sim: Simulation, path: Path) -> Path:
     result, more = sim.last, None
     # A step that failed before it had a problem may have begun to change the arrays of the last one's joints.
     fresh = result is not None and (result.report.step > sim.state.step or sim._work.joints is None)
-    if result is not None and fresh and (not result.problem.is_rolling or small_enough(result)):
+    if result is not None and fresh and (not result.problem.is_rolling or small_enough(sim)):
         problem, content = result.problem, _content(sim, result)
 
         def write(file: Any) -> None:
@@ -68,8 +68,12 @@ def can_be_dumped(model: Model) -> bool:
     return not laws.rolls or not (np.any(laws.spinning_friction) or model.joints.row_count or model.joints.motors)
 
 
-def small_enough(result: StepResult) -> bool:
-    """Whether a problem may be kept unasked."""
+def small_enough(sim: Simulation) -> bool:
+    """Whether the problem of the last step may be kept unasked."""
+    if sim._last is None or sim._last.problem.count > AUTOMATIC_CONTACTS:  # a large one stays where it is
+        return False
+    result = sim.last
+    assert result is not None
     if result.problem.is_rolling:
         p = result.problem
         return p.count <= AUTOMATIC_BLOCKS and not (np.any(p.bounded) or np.any(p.friction[1, : p.count]))
@@ -80,26 +84,26 @@ def small_enough(result: StepResult) -> bool:
 
 def _content(sim: Simulation, result: StepResult) -> dict[str, Any]:
     """Arguments of `write_problem`."""
-    c, k, problem, model = result.contacts, result.contacts.count, result.problem, sim._work.model
-    report = result.report
+    c, k, problem = result.contacts, result.contacts.count, result.problem
+    report, fetch, uid = result.report, sim.backend.fetch, sim.model.body_uid
     title, description = f"step {report.step}", f"of a tumble simulation, {report.law} law"
     if problem.is_rolling:
         return {"title": title, "description": f"{title} to t = {report.time:g} s {description}"}
     basis, mass = _degrees_of_freedom(problem.step_operator.contacts)
     contacts = ContactOperator(problem.step_operator.contacts, problem.backend)
     jacobian = (basis.T @ contacts.jacobian().T).tocsr()
-    free = basis.T @ sim._work.free.ravel()
+    free = basis.T @ fetch(sim._work.free).ravel()
     bias = contact_first(problem.bias, 3, problem.count)
     offset = bias[: 3 * k] - jacobian.T @ free
     step: dict[str, Any] = {
         "law": str(report.law), "step": report.step, "time": report.time, "solver": report.solver,
         "status": str(report.status), "natural_map": report.natural_map,
-        "bodies": model.body_count, "gap": c.gap[:k].copy(), "point": c.point[:, :k].T.copy(),
+        "bodies": sim.model.body_count, "gap": c.gap[:k].copy(), "point": c.point[:, :k].T.copy(),
         "normal": c.normal[:, :k].T.copy(),
         "body_a": c.body_a[:k].copy(), "body_b": c.body_b[:k].copy(),
-        "uid_a": model.body_uid[c.body_a[:k]], "uid_b": model.body_uid[c.body_b[:k]], "feature": c.feature[:k].copy(),
+        "uid_a": uid[c.body_a[:k]], "uid_b": uid[c.body_b[:k]], "feature": c.feature[:k].copy(),
         "impulse": contact_first(result.solution.impulse, 3, problem.count), "basis": basis,
-        "dynamic": np.flatnonzero(model.body_kind == BodyKind.DYNAMIC).astype(np.int32),
+        "dynamic": np.flatnonzero(fetch(sim._work.model.body_kind) == BodyKind.DYNAMIC).astype(np.int32),
     }  # fmt: skip
     plain = _is_plain(result)
     if sim._work.joints is not None:

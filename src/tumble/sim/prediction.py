@@ -10,6 +10,7 @@ from ..backends.base import KickedArrays
 from ..collide.contacts import Contacts
 from ..errors import BlowUpError, SceneError, message
 from ..kernels.contact_rows import surface_bias
+from ..kernels.motion import user_frame
 from ..problem.cone_problem import ConeProblem
 from ..scene import rotation
 from ..scene.builder import motion_pose
@@ -104,16 +105,27 @@ def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, tim
         work.torque += send(work.applied[:, 3:])
     if not model.forces:
         return
-    turned, velocity = fetch(kick.orientation), fetch(velocity)
-    position, orientation = work.host.user_frames(fetch(kick.position), turned)
-    spin = rotation.rotate(turned, fetch(kick.spin))
-    for callback in model.forces:
-        result = callback(time, position, orientation, velocity.copy(), spin)
+    on_device = [not work.backend.HOSTED and getattr(f, "device_arrays", False) for f in model.forces]
+    given: dict[bool, tuple[np.ndarray, ...]] = {}
+    if not all(on_device):
+        turned = fetch(kick.orientation)
+        frames = work.host.user_frames(fetch(kick.position), turned)
+        given[False] = (*frames, fetch(velocity), rotation.rotate(turned, fetch(kick.spin)))
+    if any(on_device):
+        n, zeros = model.body_count, work.backend.zeros
+        frame = zeros((n, 3)), zeros((n, 4)), zeros((n, 3))
+        work.backend.over_bodies(user_frame)(
+            n, kick.position, kick.orientation, kick.spin, model.body_axes, model.body_center, frame
+        )
+        given[True] = (frame[0], frame[1], velocity, frame[2])
+    for callback, there in zip(model.forces, on_device):
+        position, orientation, speed, spin = given[there]
+        result = callback(time, position, orientation, speed.copy(), spin)
         try:
-            force, torque = (np.asarray(part, float) for part in result)
+            force, torque = result if there else (np.asarray(part, float) for part in result)
             if force.shape != work.force.shape or torque.shape != work.torque.shape:
                 raise ValueError(f"shapes {force.shape} and {torque.shape}")
-        except (TypeError, ValueError) as cause:
+        except (AttributeError, TypeError, ValueError) as cause:
             raise SceneError(
                 message(
                     f"force callback '{getattr(callback, '__name__', callback)}'",
@@ -122,8 +134,10 @@ def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, tim
                     "Return zeros for the one you do not need.",
                 )
             ) from cause
-        bad = np.flatnonzero(~np.isfinite(force + torque).all(axis=1))
-        if bad.size:
+        finite = np.isfinite(force + torque).all(axis=1)
+        if not finite.all():
+            force, torque = (fetch(part) if there else part for part in (force, torque))
+            bad = np.flatnonzero(~np.isfinite(force + torque).all(axis=1))
             raise BlowUpError(
                 message(
                     f"force callback '{getattr(callback, '__name__', callback)}' at t = {time:g} s",
@@ -132,5 +146,5 @@ def _external_forces(model: Model, kick: KickedArrays, velocity: np.ndarray, tim
                     "Check it for division by zero. The state before this step is kept.",
                 )
             )
-        work.force += send(force)
-        work.torque += send(torque)
+        work.force += force if there else send(force)
+        work.torque += torque if there else send(torque)

@@ -334,7 +334,7 @@ class _Dumps:
         if self._save is None or not (asked or not report.converged):
             return None
         if not asked:
-            if self._unasked >= AUTOMATIC or self._sim.last is None or not small_enough(self._sim.last):
+            if self._unasked >= AUTOMATIC or not small_enough(self._sim):
                 return None
             self._unasked += 1
         path = dump_path(Path(self._save.path), report.step)

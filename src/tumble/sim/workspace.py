@@ -43,7 +43,8 @@ class Workspace:
         self.free = zeros((n, 6))
         self.velocity = zeros((n, 6))
         self.prescribed = zeros((n, 6))
-        self.held = zeros((n, 6))
+        has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
+        self.held = zeros((n if has_joints else 0, 6))
         """Velocities of jointed bodies at the end of the step"""
         self.force, self.torque = model.body_force.copy(), model.body_torque.copy()
         """(n, 3) without gravity, world axes"""
@@ -57,7 +58,6 @@ class Workspace:
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
         self.contacts = Contacts(backend.zeros)
-        has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
         self.joints = Joints(host, backend) if has_joints else None
         self.laws = ContactLaws(host.pair_laws, backend)
         self.rows = Rows(model, backend, self.joints, self.laws)

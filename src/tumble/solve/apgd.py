@@ -84,10 +84,10 @@ class SolverAPGD(AntiRelaxedSolver):
     def _on_device(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
         """In single precision while it gains, where that is asked for, then in double."""
         single = self.precision in (Precision.SINGLE, Precision.MIXED)
-        b, last, k, products = scaled.backend, scaled.problem.vectors_of(_Last), 0, 0
+        b, k, products = scaled.backend, 0, 0
         op, cone, gauge, stop, work = groups
         if single and stop.kind in (STOP[Stop.NATURAL_MAP], STOP[Stop.LOCAL]):
-            k, products, code, value = b.apgd_single(*groups, scalars.copy(), *last)
+            k, products, code, value = b.apgd_single(*groups, scalars.copy(), None, None)
             if code != b.SPENT:
                 return k, products, code, value
             if self.precision == Precision.SINGLE:
@@ -95,10 +95,11 @@ class SolverAPGD(AntiRelaxedSolver):
             n, first = scaled.problem.count, work.history[0]
             work.x[:, :n] = work.best[:, :n]
             stop = stop._replace(limit=stop.limit - k)
+            last = scaled.problem.vectors_of(_Last)
             more, spent, code, value = b.apgd(op, cone, gauge, stop, work, scalars, *last)
             work.history[0] = first
             return k + more, products + spent, code, value
-        return b.apgd(*groups, scalars, *last)
+        return b.apgd(*groups, scalars, *scaled.problem.vectors_of(_Last))
 
     def _over_lanes(self, scaled: ScaledProblem, groups: tuple, scalars: np.ndarray) -> tuple[int, int, int, float]:
         """In single precision while it gains, then in double."""

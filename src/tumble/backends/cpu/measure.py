@@ -14,6 +14,11 @@ G_D = 1e-6
 
 
 NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE, LOCAL = 0, 1, 2, 3
+(
+    AT_NATURAL, AT_SCALE, AT_EQ25, AT_CLASSIC, AT_CLASSIC_SCALE, AT_GAP, AT_SHIFT, AT_SHIFT_HAT, AT_COMPLEMENTARITY,
+    AT_PENETRATION_SPEED, AT_OBJECTIVE, AT_LOCAL, AT_LOCAL_SPEED,
+) = map(int, Measure)  # fmt: skip
+"""Places of `Measure` as plain numbers, which kernels of devices take"""
 
 
 @blockwise(BLOCK, "gauge.count")
@@ -164,19 +169,19 @@ def finish(total, out):
     """`out` (see `Measure`) from the sums and maxima of all blocks."""
     size = math.sqrt(max(total[1], max(total[2], total[3])))
     size1 = math.sqrt(max(total[6], max(total[7], total[8])))
-    out[Measure.SCALE] = size
-    out[Measure.CLASSIC_SCALE] = size1
-    out[Measure.NATURAL] = math.sqrt(total[0]) / size if size > 0.0 else 0.0
-    out[Measure.CLASSIC] = math.sqrt(total[5]) / size1 if size1 > 0.0 else 0.0
-    out[Measure.EQ25] = math.sqrt(total[4]) / G_D
-    out[Measure.GAP] = max(0.0, total[9])
-    out[Measure.SHIFT] = total[10]
-    out[Measure.SHIFT_HAT] = total[11]
-    out[Measure.COMPLEMENTARITY] = total[12]
-    out[Measure.PENETRATION_SPEED] = total[13]
-    out[Measure.OBJECTIVE] = total[14]
-    out[Measure.LOCAL] = math.sqrt(total[15])
-    out[Measure.LOCAL_SPEED] = math.sqrt(total[16])
+    out[AT_SCALE] = size
+    out[AT_CLASSIC_SCALE] = size1
+    out[AT_NATURAL] = math.sqrt(total[0]) / size if size > 0.0 else 0.0
+    out[AT_CLASSIC] = math.sqrt(total[5]) / size1 if size1 > 0.0 else 0.0
+    out[AT_EQ25] = math.sqrt(total[4]) / G_D
+    out[AT_GAP] = max(0.0, total[9])
+    out[AT_SHIFT] = total[10]
+    out[AT_SHIFT_HAT] = total[11]
+    out[AT_COMPLEMENTARITY] = total[12]
+    out[AT_PENETRATION_SPEED] = total[13]
+    out[AT_OBJECTIVE] = total[14]
+    out[AT_LOCAL] = math.sqrt(total[15])
+    out[AT_LOCAL_SPEED] = math.sqrt(total[16])
     # Sums of squares may overflow to infinity while their quotient looks small.
     if not (math.isfinite(size) and math.isfinite(size1) and math.isfinite(total[0])):
         for k in range(13):

@@ -50,9 +50,12 @@ class Run:
     look, bodies = _look, _bodies
     _begin, descend = staticmethod(_begin), staticmethod(_descend)
 
-    def __init__(self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any) -> None:
+    def __init__(
+        self, op: Any, cone: Any, gauge: Any, stop: Any, work: Any, scalars: np.ndarray, dtype: Any, *steps: Any
+    ) -> None:
+        """steps: arrays for the last step and for N x before it, where there are such in this precision."""
         self.count, self.check_every, self.kind = cone.count, stop.check_every, stop.kind
-        self.p = p = self._arrays(op, cone, work.x, dtype)
+        self.p = p = self._arrays(op, cone, work.x, dtype, *steps)
         own = contacts_of(op)
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
@@ -67,8 +70,8 @@ class Run:
         self._prepare()
         self._move()
 
-    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
-        return _loop(op, cone, x, dtype)
+    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any, *steps: Any) -> Loop:
+        return _loop(op, cone, x, dtype, *steps)
 
     def _kernel(self, precision: str) -> Kernel:
         return _contacts[precision]
@@ -118,7 +121,7 @@ class Run:
         self.p.scalars[int(Scalar.LIMIT)] = float(found[Scalar.LIFTED]) if found[Scalar.LIMIT] == cap else cap
 
 
-def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
+def _loop(op: Any, cone: Any, x: Any, dtype: Any, *steps: Any) -> Loop:
     """Arrays of the loop, with the problem's numbers in its precision."""
     (rows, cap), n, bodies = x.shape, cone.count, len(op.inverse_mass)
     tag = np.dtype(dtype).char
@@ -134,10 +137,11 @@ def _loop(op: Any, cone: Any, x: Any, dtype: Any) -> Loop:
         return _kept(name + tag, shape, kind)
 
     soft = op.compliance.shape[1] > 0
+    d, old = steps if steps else (own("d", (rows, cap)), own("old", (rows, cap)))
     return Loop(
         own("size", (3,), np.int64), op.body_a, op.body_b, taken("frame", op.frame), taken("arms", op.arms),
         taken("compliance", op.compliance) if soft else own("rigid", (2, 0)), taken("bias", cone.bias),
-        taken("friction", cone.friction), taken("x", x), own("d", (rows, cap)), own("old", (rows, cap)),
+        taken("friction", cone.friction), taken("x", x), d, old,
         own("shift", (cap,)), own("force", (cap, 4 if rows == 3 else 8)), op.entry_start,
         own("entry_contact", (2 * cap + 1,), np.int32),
         own("entry_arm", (2 * cap + 1, 4)), own("inverse", (bodies, 9)), own("velocity", (bodies, 8)),
@@ -225,7 +229,7 @@ def apgd(
     if scalars[Scalar.COUNT] == 0.0:
         scalars[Scalar.CURVATURE] = curvature(op, n, work.best, work.nx)
         products = 2
-    run = _run(op, cone, gauge, stop, work, scalars, np.float64)
+    run = _run(op, cone, gauge, stop, work, scalars, np.float64, d, old)
     by_look = stop.kind in (NATURAL_MAP, LOCAL)
 
     def value() -> float:

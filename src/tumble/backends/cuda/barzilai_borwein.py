@@ -147,7 +147,7 @@ class Vectors:
 
     def __init__(self, op: Any, cone: Any, gauge: Any, work: Any, d: Any) -> None:
         self.op, self.work, self.given = op, work, gauge
-        self.p = p = _loop(op, cone, work.x, np.float64)._replace(d=d, old=work.nx)
+        self.p = p = _loop(op, cone, work.x, np.float64, d, work.nx)
         self.gauge = Gauge(
             gauge.scale, gauge.weight, gauge.friction, int(gauge.coulomb), gauge.speed, _kept("values", (5,))
         )

@@ -24,11 +24,60 @@ find_pairs = item_pass(host.find_pairs)
 _bins = item_pass(host.size_bins)
 
 
+BINS = 8 * LEVELS
+"""Entries of a histogram at most"""
+MANY = 16
+"""Shapes that a thread counts"""
+
+
+def tally(count, place, out):
+    """Shapes in each bin of `out`; those of a block first, so that few meet at one address. Negative: in none."""
+    shared = cuda.shared.array(BINS, np.int32)
+    t, threads = cuda.threadIdx.x, cuda.blockDim.x
+    for b in range(t, out.size, threads):
+        shared[b] = 0
+    cuda.syncthreads()
+    first = cuda.blockIdx.x * threads * MANY
+    for i in range(first + t, min(count, first + threads * MANY), threads):
+        if place[i] >= 0:
+            cuda.atomic.add(shared, place[i], 1)
+    cuda.syncthreads()
+    for b in range(t, out.size, threads):
+        if shared[b] > 0:
+            cuda.atomic.add(out, b, shared[b])
+
+
+_tally = Kernel(tally)
+
+
+def counted(place: Any, out: Any) -> np.ndarray:
+    """How many shapes are in each bin: into `out`, and on the host."""
+    out[:] = 0
+    if place.size:
+        _tally.launch(-(-place.size // (_tally.threads * MANY)), place.size, place, out)
+    return provider.fetch(out)
+
+
 def choose_phase(kind: Any, box: Any, level: Any, histogram: Any) -> int:
     """See `backends.cpu.broad.choose_phase`."""
+    return phase_of(sized(kind, box, level, histogram))
+
+
+def sized(kind: Any, box: Any, level: Any, histogram: Any) -> np.ndarray:
+    """The bins of all boxes (left in `level`), and on the host how many are in each."""
     _bins(kind, box, level)
-    histogram[:] = xp.bincount(xp.where(level < 0, histogram.size, level), minlength=histogram.size + 1)[:-1]
-    return int(host.best_phase(provider.fetch(histogram)))
+    return counted(level, histogram)
+
+
+def phase_of(histogram: np.ndarray) -> int:
+    """The phase of the levels that fits boxes in these bins best."""
+    return int(host.best_phase(histogram))
+
+
+def levels_of(histogram: np.ndarray, phase: int) -> np.ndarray:
+    """How many boxes of these bins come to lie in each level."""
+    bins = np.flatnonzero(histogram)
+    return np.bincount((bins - phase) // 8, weights=histogram[bins], minlength=LEVELS).astype(np.int64)
 
 
 def buckets(i, level, key, level_count, mask, bucket):
@@ -43,9 +92,12 @@ _buckets = pass_over(buckets)
 
 def build_grid(grid: Any) -> tuple[int, int]:
     """See `backends.cpu.broad.build_grid`."""
+    return lay_grid(grid, counted(grid.level, grid.level_count))
+
+
+def lay_grid(grid: Any, count: np.ndarray) -> tuple[int, int]:
+    """The same where it is known how many shapes are in each level."""
     level, mask = grid.level, grid.bucket_start.size - 3
-    grid.level_count[:] = xp.bincount(xp.where(level < 0, LEVELS, level), minlength=LEVELS + 1)[:-1]
-    count = provider.fetch(grid.level_count)
     used = np.flatnonzero(count > FEW)
     grid.levels[: used.size] = provider.send(used)
     singles = int(count[count <= FEW].sum())

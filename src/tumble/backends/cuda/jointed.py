@@ -84,8 +84,8 @@ class JointedRun(Run):
 
     look = _look
 
-    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any) -> Any:
-        plain = _loop(op.contacts, cone, x, np.float64)
+    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any, *steps: Any) -> Any:
+        plain = _loop(op.contacts, cone, x, np.float64, *steps)
         active, room = len(op.bounded_body), x.shape[1] - len(op.contacts.body_a)
         self._mechanisms = len(op.factor.mechanism) - 1
         kept = []  # where a recorded launch finds them, however many there are

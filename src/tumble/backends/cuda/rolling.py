@@ -235,7 +235,7 @@ class RollingRun(Run):
     look, bodies = look_rolling, bodies_rolling
     _begin, descend = staticmethod(begin_rolling), staticmethod(descend_rolling)
 
-    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any) -> Any:
+    def _arrays(self, op: Any, cone: Any, x: Any, dtype: Any, *steps: Any) -> Any:
         """As `_loop` with six rows. The scaled operator is made anew in every step: its frames are copied to one
         place, so that what was recorded stays valid."""
         contacts, n, tag = op.joints.contacts, cone.count, np.dtype(dtype).char
@@ -245,7 +245,7 @@ class RollingRun(Run):
         if compliance.shape[1] > 0:
             compliance = _kept("rolling_compliance" + tag, compliance.shape, dtype)
             compliance[:, :n] = contacts.compliance[:, :n]
-        plain = _loop(contacts._replace(frame=frame, compliance=compliance), cone, x, dtype)
+        plain = _loop(contacts._replace(frame=frame, compliance=compliance), cone, x, dtype, *steps)
         return RollingLoop(*plain, turn_frame)
 
     def _kernel(self, precision: str) -> Kernel:

@@ -8,7 +8,7 @@ from typing import Any
 from ..base import Measure, RestRule
 from . import provider
 from .bodies import largest_speed, place_shapes
-from .broad import build_grid, cell_keys, choose_phase, find_pairs, most_and_total, spread_speed
+from .broad import cell_keys, find_pairs, lay_grid, levels_of, most_and_total, phase_of, sized, spread_speed
 from .contacts import arrange_contacts, contact_work, lay_entries, seek_contacts, sort_known, surveyed
 from .items import largest_entry
 from .measure import largest_shift, measure
@@ -45,9 +45,12 @@ def search_pairs(
     """Fill `pairs`; returns the most that a block has found, of those to keep none, and their number."""
     phase, singles, levels = 0, boxed.kind.size, 0
     if not rule.few:
-        phase = choose_phase(boxed.kind, boxed.box, grid.level, spread.histogram)
+        histogram = sized(boxed.kind, boxed.box, grid.level, spread.histogram)
+        phase = phase_of(histogram)
         cell_keys(boxed.kind, boxed.box, phase, grid.level, grid.key)
-        singles, levels = build_grid(grid)
+        counts = levels_of(histogram, phase)
+        grid.level_count[:] = provider.send(counts)
+        singles, levels = lay_grid(grid, counts)
     find_pairs(boxed, filters, planes, grid, (phase, singles, levels), rule.h, rule.slack, pairs)
     most, total = most_and_total(pairs.count)
     if most <= pairs.capacity:
