@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numba.cuda as cuda
 import numpy as np
 
-from ...kernels.cones import coulomb_shift, is_interval, project
+from ...kernels.cones import bound_of, coulomb_shift, is_interval, project
 from ..cpu.face import EDGE, FREE, HELD, NORMAL, RAY, SPENT, _along
 from ..cpu.first_order import CONVERGED, MAX_ITERATIONS, RUNNING, STALLED
 from . import provider
@@ -49,7 +49,7 @@ def enter(p, q):
         u0, u1, u2 = p.old[0, c] + p.bias[0, c], p.old[1, c] + p.bias[1, c], p.old[2, c] + p.bias[2, c]
         case = HELD
         if is_interval(m):
-            if abs(x0) < -m:
+            if abs(x0) < bound_of(m):
                 case = NORMAL
         elif x0 > 0.0:
             case = FREE if math.sqrt(x1 * x1 + x2 * x2) < EDGE * m * x0 else RAY
@@ -175,14 +175,12 @@ _enter, _into, _advance, _turn, _back = (Kernel(kernel, THREADS) for kernel in (
 _decide = Kernel(decide, THREADS)
 
 
-def face_gradients(
-    op: Any, cone: Any, gauge: Any, stop: Any, work: Any, kind: Any, d: Any, nd: Any, moved: Any, left: Any, trial: Any
-) -> tuple[int, int, int, float]:
+def face_gradients(op: Any, cone: Any, gauge: Any, stop: Any, work: Any, face: Any) -> tuple[int, int, int, float]:
     """See `backends.cpu.face.face_gradients`."""
-    n = cone.count
+    n, d, trial = cone.count, face.d, face.trial
     v = Vectors(op, cone, gauge, work, d)
     p, along, tried = v.p, v.p._replace(x=d), v.p._replace(x=trial)
-    q = Face(p.x, kind, nd, moved, left, trial, _kept("face", (6,)), int(gauge.coulomb))
+    q = Face(p.x, face.kind, face.nd, face.moved, face.left, trial, _kept("face", (6,)), int(gauge.coulomb))
     v.prepare((_into, _advance, _turn), p, q)
     _decide.prepare(p, q, 0)
 
