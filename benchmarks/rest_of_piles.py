@@ -1,12 +1,13 @@
 """Piles with the default solver, a silo of spheres and mixed shapes among them (docs/rest.md).
 
-    python benchmarks/rest_of_piles.py {silo|mixed|bed|stack} COUNT SECONDS
+    python benchmarks/rest_of_piles.py {silo|mixed|bed|stack} COUNT SECONDS [COMPLIANCE]
 
 Every half second: steps that missed and by how much, the bodies that are held, the fastest of them in g h, and how far
 they went since the last line in sizes. At the end the force on walls and floor over the last 100 steps.
 
 A body is held if no motion of its centre is compatible with the contacts that load it, as they are: one that sticks
 resists in all directions, one that slides along its normal alone. What rolls away together with others counts as held.
+COMPLIANCE [m/N] is that of the material, a contact of two bodies has twice as much; without it contacts are rigid.
 """
 
 from __future__ import annotations
@@ -33,23 +34,26 @@ SHAPES = (
 )
 
 
-def pile(kind: str, count: int) -> tb.Model:
+def pile(kind: str, count: int, compliance: float = 0.0) -> tb.Model:
     """The scene."""
     if kind in ("bed", "stack"):
-        return (_bed if kind == "bed" else _stack)(Settings(), count)
+        return (_bed if kind == "bed" else _stack)(Settings(compliance=compliance), count)
     scene, rng = tb.SceneBuilder(), np.random.default_rng(1)
+    material = scene.add_material(tb.Material(compliance=compliance))
     n = 4 if kind == "silo" else max(3, round((count / 1.5) ** (1 / 3)))
     layers = -(-count // n**2)
     wide, apart, high = (2.3, 2.15, 2.5) if kind == "silo" else (2.6, 2.5, 6.0)
-    scene.add_static(tb.open_box(inner=(wide * R * n, wide * R * n, high * R * layers)))
+    scene.add_static(tb.open_box(inner=(wide * R * n, wide * R * n, high * R * layers)), material=material)
     lowest = (0, 0, (1.1 if kind == "silo" else 1.5) * R)
     places = tb.grid_points((n, n, layers), apart * R, origin=lowest, jitter=0.05 * R, seed=1)[:count]
     if kind == "silo":
-        scene.add_spheres(R, density=2500.0, position=places)
+        scene.add_spheres(R, density=2500.0, position=places, material=material)
     else:
         for k, place in enumerate(places):
             q = rng.normal(size=4)
-            scene.add_body(SHAPES[k % 7], density=2500.0, position=place, orientation=q / np.linalg.norm(q))
+            scene.add_body(
+                SHAPES[k % 7], density=2500.0, position=place, orientation=q / np.linalg.norm(q), material=material
+            )
     return scene.build()
 
 
@@ -76,7 +80,7 @@ def held(sim: tb.Simulation, moves: np.ndarray, light: float) -> np.ndarray:
 def main() -> None:
     """Run and print."""
     kind, count, steps = sys.argv[1], int(sys.argv[2]), round(float(sys.argv[3]) / DT)
-    model = pile(kind, count)
+    model = pile(kind, count, float(sys.argv[4]) if len(sys.argv) > 4 else 0.0)
     moves, size = model.body_kind == BodyKind.DYNAMIC, 0.05 if kind == "stack" else R
     weight, light = G * model.body_mass[moves].sum(), G * model.body_mass[moves].min()
     sim = tb.Simulation(model, options=tb.StepOptions(dt=DT))

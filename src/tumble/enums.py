@@ -236,7 +236,7 @@ class Status(StrEnum):
             Status.CONVERGED: "the stopping quantity is below the tolerance",
             Status.MAX_ITERATIONS: "the best iterate is kept; raise max_iterations, loosen the tolerance or shorten dt",
             Status.STALLED: "rounding or a limit cycle stops the progress; the best iterate is kept; "
-            "loosen the tolerance or shorten dt",
+            "give the materials of a pile their compliance, or loosen the tolerance",
             Status.LIMITED_BY_ROUNDING: "the method cannot do better in double precision; loosen the tolerance, or "
             "polish with SolverAPGD",
             Status.DIVERGED: "the iterates are not finite; check masses and sizes, or lower the solver's omega",

@@ -137,6 +137,10 @@ def test_lead_and_shakes_of_a_nut():
     lead = np.where(time < 2.0, 5.0, (time - s.rest) / s.period - 19.0)  # high before the shaking, then after 20 shakes
     assert brazil_nut.shakes_until(s, time, lead) == pytest.approx(20.0, abs=0.01)
     assert brazil_nut.shakes_until(s, time, 0.0 * time) is None
+    thrown = np.where(np.abs(time - 30.0) < 0.45 * s.period, 2.0, -1.0)  # past the others and back, within a shake
+    assert brazil_nut.shakes_until(s, time, thrown) is None
+    stays = np.where(np.abs(time - 30.0) < 0.55 * s.period, 2.0, thrown)
+    assert brazil_nut.shakes_until(s, time, stays) == pytest.approx((30.0 - s.rest) / s.period - 0.55, abs=0.01)
 
 
 # ---------------------------------------------------------------------- scenes

@@ -45,8 +45,8 @@ class Settings(BaseSettings):
     period: float = setting(1.875, "of a shake", unit="s", above=0.0)
     shakes: int = setting(40, "number of shakes", at_least=1)
     rest: float = setting(6.0, "time of rest before the shaking", unit="s", at_least=0.0)
-    above: float = setting(1.0, "the nut has risen when its top is this far above the surface", unit="m")
-    after: float = setting(3.0, "shakes that are still simulated after the nut has risen", at_least=0.0)
+    above: float = setting(1.0, "the nut has risen when its top stays this far above the surface for a shake", unit="m")
+    after: float = setting(3.0, "shakes that are still simulated after the nut came up to stay", at_least=1.0)
     seeds: int = setting(3, "number of starts that differ in jitter and radii", quick=2, at_least=1)
     control_seeds: int = setting(3, "number of starts of each control", quick=1, at_least=1)
     seed: int = setting(0, "of the first start", at_least=0)
@@ -140,16 +140,21 @@ def lead(position: np.ndarray, nut_radius: float) -> float:
 
 
 def shakes_until(s: Settings, time: np.ndarray, leads: np.ndarray) -> float | None:
-    """Shakes after which the nut's lead [m] first reached the wanted one, None if never. time, leads: (k,)."""
-    risen = np.flatnonzero((leads >= s.above) & (time > s.rest))
-    return float((time[risen[0]] - s.rest) / s.period) if risen.size else None
+    """Shakes after which the nut's lead [m] reached the wanted one to stay, for a whole shake without a break; None if
+    it never did. A sphere that is thrown past the others and falls back has not risen. time, leads: (k,)."""
+    up = np.concatenate([[False], (leads >= s.above) & (time > s.rest), [False]])
+    begin, end = np.flatnonzero(up[1:] & ~up[:-1]), np.flatnonzero(up[:-1] & ~up[1:])  # of each stretch, and after it
+    for first, last in zip(time[begin], time[end - 1]):
+        if last - first >= s.period:
+            return float((first - s.rest) / s.period)
+    return None
 
 
 def shake(s: Settings, job: Job, case: Case, seed: int, dt: float, *, pictured: bool = False) -> Shaking:
     """One run, until some shakes after the nut has risen or to the end; pictured: some moments of it."""
     model = build(s, case, seed)
     leads: list[float] = []
-    last = [s.end]
+    up_since = [s.end]
     moments = [s.rest, s.rest + 0.25 * s.shakes * s.period] if pictured else []
     pictures: list[tuple[str, np.ndarray]] = []
     color = np.zeros(model.body_count)
@@ -161,8 +166,8 @@ def shake(s: Settings, job: Job, case: Case, seed: int, dt: float, *, pictured: 
 
     def observe(sim: tb.Simulation, _: StepReport) -> None:
         leads.append(lead(sim.positions(), case.nut_radius))
-        if leads[-1] >= s.above and sim.time > s.rest:
-            last[0] = min(last[0], sim.time + s.after * s.period)
+        up = leads[-1] >= s.above and sim.time > s.rest
+        up_since[0] = min(up_since[0], sim.time) if up else s.end
         if moments and sim.time > moments[0] - 0.5 * dt:
             moments.pop(0)
             picture(sim)
@@ -171,7 +176,7 @@ def shake(s: Settings, job: Job, case: Case, seed: int, dt: float, *, pictured: 
         model,
         until=s.end,
         observe=observe,
-        stop=lambda sim: sim.time > last[0] - 0.5 * dt,
+        stop=lambda sim: sim.time > up_since[0] + s.after * s.period - 0.5 * dt,
         options=tb.StepOptions(dt=dt, margin=2.0 * dt * s.box_speed(case.amplitude)),
         solver=tb.SolverAPGD(tolerance=s.tolerance * s.dt[0] / dt, max_iterations=s.max_iterations),
     )

@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     grain_friction: float = setting(0.2, "of the ellipsoids", at_least=0.0)
     cohesion: float = setting(500.0, "between ellipsoids", unit="N", at_least=0.0)
     cohesion_range: float = setting(0.01, "gap up to which cohesion acts", unit="smallest half-axes", above=0.0)
+    compliance: float = setting(0.0, "of the ellipsoids (a contact of two: twice)", unit="m/N", at_least=0.0)
     shoe_friction: float = setting(1.0, "of shoes and ground", at_least=0.0)
     gear_friction: float = setting(0.1, "of sprockets and rollers", at_least=0.0)
     speed: float = setting(4.0, "of the sprockets", unit="rad/s", above=0.0)
@@ -122,7 +123,13 @@ def add_grains(scene: tb.SceneBuilder, s: Settings, position: np.ndarray, orient
     """Cohesive ellipsoids."""
     reach = s.cohesion_range * s.grain_scale * min(AXES)
     material = scene.add_material(
-        tb.Material(name="grains", friction=s.grain_friction, cohesion=s.cohesion, cohesion_range=reach)
+        tb.Material(
+            name="grains",
+            friction=s.grain_friction,
+            cohesion=s.cohesion,
+            cohesion_range=reach,
+            compliance=s.compliance,
+        )
     )
     scene.add_copies(
         s.grain,

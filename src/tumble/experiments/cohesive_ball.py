@@ -46,6 +46,7 @@ class BallSettings(Settings):
     density: float = setting(1000.0, "of the spheres", unit="kg/m^3", above=0.0)
     friction: float = setting(1.0, "between spheres", at_least=0.0)
     cohesion_range: float = setting(0.01, "gap up to which cohesion acts", unit="radii", above=0.0)
+    compliance: float = setting(0.0, "of the spheres (a contact of two: twice)", unit="m/N", at_least=0.0)
     touch: float = setting(0.02, "gap up to which two spheres belong to one cluster", unit="radii", above=0.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", at_least=0.0)
     packing_rate: float = setting(10.0, "the pull is rate^2 times the distance from the centre", unit="1/s", above=0.0)
@@ -169,7 +170,12 @@ def throw(
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, -s.gravity))
     walls(scene)
     material = scene.add_material(
-        tb.Material(friction=s.friction, cohesion=cohesion, cohesion_range=s.cohesion_range * s.radius)
+        tb.Material(
+            friction=s.friction,
+            cohesion=cohesion,
+            cohesion_range=s.cohesion_range * s.radius,
+            compliance=s.compliance,
+        )
     )
     scene.add_spheres(
         ball.radius,

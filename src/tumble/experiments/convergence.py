@@ -14,7 +14,7 @@ import numpy as np
 import tumble as tb
 
 from ..solvers import Solution
-from .base import Job, overlap_ratio, setting
+from .base import Job, overlap_metrics, overlap_ratio, setting
 from .figures import COLORS, PALETTE, Curve, Panel, draw_panels
 from .reference import interior_point, rank_and_spread
 from .settled import SettledSettings, check_interval, counts, kinetic_energy, next_problem, pile, quench, settle
@@ -145,7 +145,8 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     """Both states."""
     studies = {state: study(s, job, state) for state in STATES}
     draw(studies, job)
-    return {f"{key}_{state}": value for state, found in studies.items() for key, value in found.metrics.items()}
+    metrics = {f"{key}_{state}": value for state, found in studies.items() for key, value in found.metrics.items()}
+    return metrics | overlap_metrics(found.metrics["largest_overlap_ratio"] for found in studies.values())
 
 
 def draw(studies: dict[str, Study], job: Job) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ExperimentError, message
 from . import fill
-from .base import LAWS, Job, setting, slope
+from .base import LAWS, Job, overlap_metrics, setting, slope
 from .base import Settings as BaseSettings
 from .figures import COLORS, Curve, Panel, draw_panels
 
@@ -62,7 +62,14 @@ class Settings(BaseSettings):
         )
 
 
-COLUMNS = ("max_complementarity_error", "mean_iterations", "mean_contacts", "seconds_per_step", "unconverged_steps")
+COLUMNS = (
+    "max_complementarity_error",
+    "mean_iterations",
+    "mean_contacts",
+    "seconds_per_step",
+    "unconverged_steps",
+    "largest_overlap_ratio",
+)
 
 
 def run(s: Settings, job: Job) -> dict[str, float]:
@@ -80,6 +87,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
                 "mean_contacts": r["contacts"].mean(),
                 "seconds_per_step": np.sum([v for c, v in r.items() if c.startswith("seconds_")], axis=0).mean(),
                 "unconverged_steps": found.metrics["unconverged_steps"],
+                "largest_overlap_ratio": found.metrics["largest_overlap_ratio"],
             }
             for column, value in row.items():
                 table[law][column].append(value)
@@ -96,7 +104,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     if "time_contacts_slope_coulomb" in metrics:
         metrics["time_contacts_slope"] = metrics["time_contacts_slope_coulomb"]
     draw(s, arrays, job)
-    return metrics
+    return metrics | overlap_metrics(arrays[law]["largest_overlap_ratio"].max() for law in LAWS)
 
 
 def draw(s: Settings, arrays: dict[str, dict[str, np.ndarray]], job: Job) -> None:

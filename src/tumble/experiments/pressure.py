@@ -20,7 +20,7 @@ from ..solve.jacobi import SolverJacobi
 from ..solvers import IterativeSolver, Solution
 from ..view.picture import render
 from . import fill
-from .base import Job, setting
+from .base import Job, overlap_metrics, setting
 from .figures import PALETTE, Curve, Panel, draw_panels, draw_pictures
 from .settled import SettledSettings, check_interval, counts, next_problem, settle
 
@@ -230,7 +230,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
         [(f"{s.spheres} spheres, slab {s.masses[0]:g} kg, fastest {speed.max():.2g} m/s", picture)],
         title="settled",
     )
-    return metrics
+    return metrics | overlap_metrics([settling["largest_overlap_ratio"]])
 
 
 def draw(s: Settings, histories: dict[tuple[str, float], History], job: Job) -> None:

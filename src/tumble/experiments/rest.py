@@ -35,6 +35,7 @@ class Settings(BaseSettings):
     size: float = setting(0.1, "edge of the boxes", unit="m", above=0.0)
     radius: float = setting(0.02, "of the spheres", unit="m", above=0.0)
     gravity: float = setting(9.81, "gravity", unit="m/s^2", above=0.0)
+    compliance: float = setting(0.0, "of the material (a contact of two such bodies: twice)", unit="m/N", at_least=0.0)
     dt: float = setting(2e-3, "time step", unit="s", above=0.0)
     duration: float = setting(12.0, "simulated time", unit="s", quick=3.0, above=0.0)
     drift: float = setting(10.0, "displacements are measured over this time at the end", unit="s", quick=1.0, above=0.0)
@@ -123,11 +124,12 @@ def _stack(s: Settings, count: int) -> Model:
     """Boxes a hundredth of their size askew, each dropped by a five-hundredth."""
     rng = np.random.default_rng(s.seed)
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, -s.gravity))
-    scene.add_static(tb.HalfSpace())
+    material = scene.add_material(tb.Material(compliance=s.compliance))
+    scene.add_static(tb.HalfSpace(), material=material)
     for k in range(count):
         x, y = 0.01 * s.size * rng.uniform(-1.0, 1.0, 2)
         place = (x, y, s.size * (k + 0.5 + 0.002 * (k + 1)))
-        scene.add_body(tb.Box((s.size, s.size, s.size)), density=1000.0, position=place)
+        scene.add_body(tb.Box((s.size, s.size, s.size)), density=1000.0, position=place, material=material)
     return scene.build()
 
 
@@ -136,10 +138,11 @@ def _bed(s: Settings, count: int) -> Model:
     columns = max(3, round((count / 1.5) ** (1 / 3)))
     layers = -(-count // columns**2)
     scene = tb.SceneBuilder(gravity=(0.0, 0.0, -s.gravity))
+    material = scene.add_material(tb.Material(compliance=s.compliance))
     side = 2.2 * s.radius * columns
-    scene.add_static(tb.open_box(inner=(side, side, 5.0 * s.radius * layers)))
+    scene.add_static(tb.open_box(inner=(side, side, 5.0 * s.radius * layers)), material=material)
     points = tb.grid_points(
         (columns, columns, layers), 2.15 * s.radius, origin=(0, 0, 1.1 * s.radius), jitter=0.05 * s.radius, seed=s.seed
     )
-    scene.add_spheres(s.radius, density=2500.0, position=points[:count])
+    scene.add_spheres(s.radius, density=2500.0, position=points[:count], material=material)
     return scene.build()

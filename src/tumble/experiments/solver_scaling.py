@@ -17,7 +17,7 @@ import tumble as tb
 from ..errors import ExperimentError, message
 from ..solve.lemke import SolverLemke
 from ..solvers import Solution, facets, make_solver
-from .base import Job, setting, slope
+from .base import Job, overlap_metrics, setting, slope
 from .figures import PALETTE, Curve, Panel, draw_panels
 from .reference import interior_point
 from .settled import SettledSettings, next_problem, pile, settle
@@ -117,8 +117,10 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     """Settle every number of spheres and solve the next step by every solver."""
     timings: dict[str, list[Timing]] = {}
     metrics: dict[str, float] = {}
+    overlaps = []
     for count in map(int, s.spheres):
-        sim, _ = settle(s, job, pile(s, spheres=count, side=s.side_of(count)))
+        sim, settling = settle(s, job, pile(s, spheres=count, side=s.side_of(count)))
+        overlaps.append(settling["largest_overlap_ratio"])
         problem = next_problem(sim)
         metrics[f"contacts_n{count}"] = problem.count
         if problem.count == 0:
@@ -143,7 +145,7 @@ def run(s: Settings, job: Job) -> dict[str, float]:
     if "time_contacts_slope_apgd" in metrics:
         metrics["time_contacts_slope"] = metrics["time_contacts_slope_apgd"]
     draw(s, timings, job)
-    return metrics
+    return metrics | overlap_metrics(overlaps)
 
 
 def draw(s: Settings, timings: dict[str, list[Timing]], job: Job) -> None:

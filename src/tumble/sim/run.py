@@ -88,8 +88,8 @@ class RunResult(ShownResult):
             lines.append("the wall time is used up: go on with --resume (resume=True)")
         if self.unconverged:
             lines.append(
-                f"{self.unconverged} of {self.steps} steps did not reach the tolerance: raise max_iterations, "
-                "loosen the tolerance or shorten dt"
+                f"{self.unconverged} of {self.steps} steps did not reach the tolerance: give the materials "
+                "of a pile their compliance, raise max_iterations or loosen the tolerance"
             )
         if self.not_unique:
             lines.append(f"unique forces were not found in {self.not_unique} of {self.steps} steps")
