@@ -84,7 +84,7 @@ BODY_BLOCK = 256
 """Bodies or shapes in a block."""
 STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
-LANES, LANE_ROWS, END_ROWS = 16, 37, 9
+LANES, LANE_ROWS, END_ROWS = 16, 34, 9
 """Contacts that lie together in `LaneArrays`, and the numbers that each has in its two parts."""
 LANE_CONTACTS, LANE_BODIES, LANE_FEW = 256, 64, 2048
 """Contacts and bodies in a block of the passes over lanes, small enough for many threads. Up to LANE_FEW are one

@@ -25,6 +25,7 @@ from ..backends.base import (
 from ..backends.joint_arrays import FactorArrays
 from ..enums import BlockKind
 from ..kernels import contact_rows as formulas
+from ..kernels.direct import forget
 from ..scene.model import GENTLE, ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joint_system import no_factor
@@ -142,7 +143,8 @@ class Rows:
         self._compliance = zeros((2, capacity if self._soft else 0))
         self._remembered = {c.name: zeros((c.rows, capacity)) for c in self._laws.columns}
         self._shift_partial = zeros(blocks(capacity))
-        self._diagonal = zeros((6, capacity))
+        blocked = self._rolls or self._joints is not None
+        self._diagonal = zeros((6, capacity if blocked or self._any_locked else 0))
         self._entry_torque = zeros((2 * capacity + 1 if self._rolls else 0, 3))
         self._frame = zeros((9, capacity))
         self._arms = zeros((6, capacity))
@@ -153,13 +155,14 @@ class Rows:
         self._entry_arm = zeros((2 * capacity + 1, 3))
         self._entry_force = zeros((2 * capacity + 1, 3))
         self._bias = zeros((6 if self._rolls else 3, capacity))
-        self._rows = zeros(self._bias.shape)
+        self._rows = zeros((len(self._bias), capacity if blocked else 0))
         self.before = zeros(self._bias.shape)
         """Relative velocities of the contacts before the step, rows n, u, w (and turns)"""
         self.overlap = 0.0
         """The largest at the start of the step [m]"""
         self._scratch.clear()
         self._operator = self._groups = None
+        forget()  # what these buffers replace
 
     def assemble(
         self,

@@ -181,8 +181,17 @@ class ConeProblem:
         """Impulses of the shape of the bias that a solver may start from, and overwrites."""
         return self.kept(_guess)
 
+    @property
+    def product_room(self) -> np.ndarray:
+        """Room for a product N x; who makes one reads it before anybody makes the next."""
+        return self.kept(_product_room)
+
 
 def _guess(problem: ConeProblem) -> np.ndarray:
+    return problem.backend.zeros(problem.bias.shape)
+
+
+def _product_room(problem: ConeProblem) -> np.ndarray:
     return problem.backend.zeros(problem.bias.shape)
 
 

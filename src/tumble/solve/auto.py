@@ -16,6 +16,7 @@ from ..enums import Law, Status, Stop
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator
 from ..problem.rolling import RollingProblem
+from ..records import record
 from .admm import factorise
 from .apgd import SolverAPGD, SolverCalm
 from .barzilai_borwein import SolverBarzilaiBorwein
@@ -378,16 +379,17 @@ class _Search:
         iterations = sum(entry[1] for entry in self.tried)
         assert self.best is not None
         b = self.best
-        return Solution(
-            b.impulse,
-            b.law,
-            name,
-            status,
-            iterations,
-            self.products,
-            b.residuals,
-            b.history,
-            tuple(self.tried),
-            self.ray,
-            self.left,
+        return record(
+            Solution,
+            impulse=b.impulse,
+            law=b.law,
+            solver=name,
+            status=status,
+            iterations=iterations,
+            products=self.products,
+            residuals=b.residuals,
+            history=b.history,
+            tried=tuple(self.tried),
+            ray=self.ray,
+            left=self.left,
         )

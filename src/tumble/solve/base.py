@@ -14,6 +14,7 @@ from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ContactOperator
 from ..problem.rolling import RollingProblem
+from ..records import record
 from ..showing import Shown
 from .residuals import Residuals, measure, weigh, weights_of
 
@@ -118,15 +119,18 @@ class IterativeSolver:
         first = float(scaled.work.history[0])
         unscale = problem.backend.unscale_rolling if problem.is_rolling else problem.backend.unscale_impulses
         unscale(problem.count, scaled.gauge.scale, problem.friction, scaled.work.best, impulse)
-        return Solution(
-            impulse,
-            law,
-            self.name,
-            STATUS[code],
-            int(iterations),
-            int(products),
-            measure(problem, impulse, law),
-            history,
+        return record(
+            Solution,
+            impulse=impulse,
+            law=law,
+            solver=self.name,
+            status=STATUS[code],
+            iterations=int(iterations),
+            products=int(products),
+            residuals=measure(problem, impulse, law),
+            history=history,
+            tried=(),
+            ray=None,
             left=min(1.0, value / first) if first > 0.0 else 0.0,
         )
 
@@ -264,7 +268,7 @@ class ScaledProblem:
         self.cone = ConeArrays(n, bias, friction)
         self.gauge = GaugeArrays(n, problem.dim, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
         s.shift[:] = 0.0
-        self.work = IterationArrays(x, s.nx, s.shift, s.best, s.partial, s.values, history)
+        self.work = IterationArrays(x, problem.product_room, s.shift, s.best, s.partial, s.values, history)
 
 
 class _Scaled(NamedTuple):
@@ -272,7 +276,6 @@ class _Scaled(NamedTuple):
 
     bias: np.ndarray
     friction: np.ndarray
-    nx: np.ndarray
     best: np.ndarray
     shift: np.ndarray
     partial: np.ndarray
@@ -282,4 +285,4 @@ class _Scaled(NamedTuple):
 def _scaled(problem: ConeProblem) -> _Scaled:
     shape, cap = problem.bias.shape, problem.bias.shape[1]
     rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURES)
-    return _Scaled(*map(problem.backend.zeros, (shape, rows, shape, shape, (cap,), parts, (MEASURES,))))
+    return _Scaled(*map(problem.backend.zeros, (shape, rows, shape, (cap,), parts, (MEASURES,))))

@@ -23,10 +23,10 @@ SIZE = np.uint64(LANES * LANE_ROWS)
     F0, F1, F2, F3, F4, F5, F6, F7, F8,  # frame: n, u, w
     R0, R1, R2, MU, EN, ET,  # bias, friction, compliance
     X0, X1, X2, D0, D1, D2, O0, O1, O2, S0,  # impulse, its last step, its last velocity N x, correction
-    DD, DH, GD,  # sums of the last step
-    SN, ST, W0, FR,  # scales, weight, friction as it is
     M0, M1, M2, M3, M4,  # what is summed or compared when impulses are measured
+    SN, ST, W0, FR,  # scales, weight, friction as it is
 ) = (np.uint64(LANES * k) for k in range(LANE_ROWS))  # fmt: skip
+DD, DH, GD = M0, M1, M2  # sums of the last step
 PX, PY, PZ, AX, AY, AZ, BX, BY, BZ = (np.uint64(LANES * k) for k in range(END_ROWS))  # world impulse on B, both ends
 ENDS = np.uint64(LANES * END_ROWS)
 ONE, SIDE, HALF = np.uint64(1), np.uint64(3 * LANES), np.uint64(2 * LANES)
