@@ -161,12 +161,14 @@ class TableArrays(NamedTuple):
 
     movable: np.ndarray  # (n,) bool
     cursor: np.ndarray  # (n,) int64 scratch
+    sides: np.ndarray  # (parts, n) int32 scratch, where several threads number the entries; else (1, 0)
     uid: np.ndarray  # (n,) int64
     feature: np.ndarray  # (cap,) int64
     found: np.ndarray  # (cap,) int64, see `match_contacts`
     gaps: GapArrays
     partial: np.ndarray  # (blocks,)
     parts: np.ndarray  # (64,) scratch
+    surveyed: np.ndarray  # (blocks, 2) scratch
     relative: np.ndarray  # (3 or 6, cap): velocities before the step
 
 
@@ -334,6 +336,7 @@ class LaneArrays(NamedTuple):
     ends: np.ndarray  # (blocks * END_ROWS * LANES,): world impulses, velocities of both ends; small enough for a cache
     partial: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES)
     sums: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64
+    totals: np.ndarray  # (blocks of LANE_CONTACTS, 4): the sums of `partial`, close to each other
 
 
 class LaneBodies(NamedTuple):

@@ -108,7 +108,7 @@ class IterativeSolver:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = checked_law(type(self).__name__, law)
         checked_problem(type(self).__name__, problem, rolling=self.rolls)
-        impulse = problem.backend.zeros(problem.bias.shape)
+        impulse = _room_for(problem)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
@@ -235,6 +235,15 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
             checks.array(where + ".guess", given, (needed, problem.count), largest=np.inf, error=ProblemError)
         )
     out[:, : problem.count] = given
+    return out
+
+
+def _room_for(problem: ConeProblem) -> np.ndarray:
+    """An array of the bias' shape, zero where there is no contact."""
+    if not problem.backend.HOSTED:
+        return problem.backend.zeros(problem.bias.shape)
+    out = np.empty(problem.bias.shape)
+    out[:, problem.count :] = 0.0
     return out
 
 

@@ -45,9 +45,8 @@ def _make(problem: ConeProblem, dtype: type) -> _Lanes:
         return whole.view(dtype)[: math.prod(shape)].reshape(shape)
 
     ends = room(shared.ends, groups * END_ROWS)
-    contacts = LaneArrays(
-        -1, 0, room(shared.block, groups * LANE_ROWS), ends, room(shared.partial, parts, 3 * LANES), shared.sums
-    )
+    partial, totals = room(shared.partial, parts, 3 * LANES), room(shared.totals, parts, 4)
+    contacts = LaneArrays(-1, 0, room(shared.block, groups * LANE_ROWS), ends, partial, shared.sums, totals)
     arm, inverse = room(shared.arm, entries, 4), room(shared.inverse, bodies, 9)
     return _Lanes([contacts], [LaneBodies(0, start, ends, shared.place, arm, inverse)])
 
@@ -67,7 +66,7 @@ def _shared(problem: ConeProblem) -> _Shared:
     return _Shared(
         np.zeros(entries, np.uint32),
         np.zeros((parts, 5 * LANES)),
-        *map(np.zeros, (groups * LANE_ROWS, groups * END_ROWS, parts * 3 * LANES, 4 * entries, 9 * bodies)),
+        *map(np.zeros, (groups * LANE_ROWS, groups * END_ROWS, parts * 3 * LANES, parts * 4, 4 * entries, 9 * bodies)),
     )
 
 
@@ -82,5 +81,6 @@ class _Shared(NamedTuple):  # by both precisions, which follow each other: singl
     block: np.ndarray
     ends: np.ndarray
     partial: np.ndarray
+    totals: np.ndarray
     arm: np.ndarray
     inverse: np.ndarray

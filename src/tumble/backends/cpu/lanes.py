@@ -192,6 +192,7 @@ def contact_lanes(block, lanes, scalars):
             for lane in range(half):
                 partial[block, k * LANES + lane] += partial[block, k * LANES + lane + half]
             half //= 2
+        lanes.totals[block, k] = partial[block, k * LANES]
 
 
 @loop
@@ -199,9 +200,9 @@ def sum_lanes(lanes):
     """Sums of d.d, d.h and g.d over the blocks, in order, in double precision."""
     dd, dh, gd = 0.0, 0.0, 0.0
     for block in range((lanes.count + lanes.part - 1) // lanes.part):
-        dd += lanes.partial[block, 0]
-        dh += lanes.partial[block, LANES]
-        gd += lanes.partial[block, 2 * LANES]
+        dd += lanes.totals[block, 0]
+        dh += lanes.totals[block, 1]
+        gd += lanes.totals[block, 2]
     return dd, dh, gd
 
 

@@ -137,8 +137,8 @@ def keep(c, uid, body_a, body_b, frame, x, uid_a, uid_b, impulse):
 remember = pass_over(keep)
 
 
-def survey_contacts(count: int, before: Any, gap: Any) -> tuple[float, float]:
-    """See `backends.cpu.rows.survey_contacts`."""
+def survey_contacts(count: int, before: Any, gap: Any, partial: Any) -> tuple[float, float]:
+    """See `backends.cpu.rows.survey_contacts`; `partial` is not needed."""
     if not count:
         return 0.0, 0.0
     n, u, w = before[0, :count], before[1, :count], before[2, :count]

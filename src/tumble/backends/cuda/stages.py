@@ -80,7 +80,7 @@ def assemble_rows(
         shift = rest_gaps(count, table.gaps, table.found, memory.impulse, rest, table.partial, touch.gap)
     build_rows(count, touch, kick.center, kick.free, rule.h, rule.recovery, rule.gravity, rows)
     read_rows(count, op.body_a, op.body_b, op.frame, op.arms, kick.before, table.relative)
-    motion, overlap = survey_contacts(count, table.relative, table.gaps.gap)
+    motion, overlap = survey_contacts(count, table.relative, table.gaps.gap, table.surveyed)
     return hits, shift, motion, overlap
 
 
