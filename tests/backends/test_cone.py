@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import tumble as tb
-from tumble.backends.base import MEASURES, GaugeArrays, Measure, RollingArrays, blocks
+from tumble.backends.base import MEASURE_ROOM, MEASURES, GaugeArrays, Measure, RollingArrays, blocks
 from tumble.enums import BlockKind, Law, Status
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
 from tumble.problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator, RollingOperator
@@ -60,7 +60,7 @@ def test_measures_are_those_of_the_document(backend, count, coulomb, rows):
     x[:, :count], bias[:, :count], nx[:, :count] = g / s, r * s, (u - r) * s
     u = nx[:, :count] / s + r
     values, speed = np.full(MEASURES, np.nan), 0.7
-    partial = np.full((blocks(count + SPARE) + 2, MEASURES), np.nan)
+    partial = np.full((blocks(count + SPARE) + 2, MEASURE_ROOM), np.nan)
     gauge = GaugeArrays(count, rows, bias, mu, scale, weight, coulomb, speed)
     backend.measure(gauge, x, nx, partial, values)
 
@@ -124,7 +124,7 @@ def test_numbers_that_overflow_make_every_measure_infinite(backend):
     rng = np.random.default_rng(0)
     x, nx, bias = (spare(3, count, rng) for _ in range(3))
     x[1, 1400] = 1e200
-    values, partial = np.zeros(MEASURES), np.zeros((blocks(count + SPARE) + 2, MEASURES))
+    values, partial = np.zeros(MEASURES), np.zeros((blocks(count + SPARE) + 2, MEASURE_ROOM))
     ones = np.ones(count + SPARE)
     gauge = GaugeArrays(count, 3, bias, 0.5 * ones, np.ones((2, count + SPARE)), ones, True, 0.0)
     backend.measure(gauge, x, nx, partial, values)

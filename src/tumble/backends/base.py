@@ -91,6 +91,10 @@ LANE_CONTACTS, LANE_BODIES, LANE_FEW = 256, 64, 2048
 block: waking a thread takes longer than its share. All by the count alone, so sums do not depend on threads."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
+MEASURED = 32
+"""Contacts whose numbers are laid down beside the sums of a block, before they are summed."""
+MEASURE_ROOM = MEASURES + 17 * MEASURED
+"""Columns of `partial` of measuring passes."""
 
 
 class ContactArrays(NamedTuple):
@@ -322,7 +326,7 @@ class IterationArrays(NamedTuple):
     nx: np.ndarray  # (rows, cap): N x
     shift: np.ndarray  # (cap,)
     best: np.ndarray  # (rows, cap)
-    partial: np.ndarray  # (blocks + 2, MEASURES)
+    partial: np.ndarray  # (blocks + 2, MEASURE_ROOM)
     values: np.ndarray  # (MEASURES,)
     history: np.ndarray  # of the stopping quantity
 

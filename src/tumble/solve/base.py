@@ -8,7 +8,16 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from .. import checks
-from ..backends.base import MEASURES, ConeArrays, GaugeArrays, IterationArrays, ScaledArrays, StopRule, blocks
+from ..backends.base import (
+    MEASURE_ROOM,
+    MEASURES,
+    ConeArrays,
+    GaugeArrays,
+    IterationArrays,
+    ScaledArrays,
+    StopRule,
+    blocks,
+)
 from ..enums import Law, Scaling, Status, Stop
 from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
@@ -293,5 +302,5 @@ class _Scaled(NamedTuple):
 
 def _scaled(problem: ConeProblem) -> _Scaled:
     shape, cap = problem.bias.shape, problem.bias.shape[1]
-    rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURES)
+    rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURE_ROOM)
     return _Scaled(*map(problem.backend.zeros, (shape, rows, shape, (cap,), parts, (MEASURES,))))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
+from ..backends.base import MEASURE_ROOM, MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
 from ..problem.operators import ContactOperator, RollingOperator
@@ -163,7 +163,7 @@ class _Measured(NamedTuple):
 
 def _measured(problem: ConeProblem) -> _Measured:
     parts, zeros = blocks(problem.bias.shape[1]) + 2, problem.backend.zeros
-    return _Measured(zeros(MEASURES), zeros((parts, MEASURES)))
+    return _Measured(zeros(MEASURES), zeros((parts, MEASURE_ROOM)))
 
 
 class _Diagonal(NamedTuple):
