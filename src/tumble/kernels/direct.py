@@ -32,13 +32,9 @@ def direct(kernel: Callable) -> Callable:
     def call(*arguments: Any) -> Any:
         nonlocal kept
         last, entry = kept
-        if entry is not None and len(arguments) == len(last):
-            for a, b in zip(arguments, last):
-                if a is not b and not _alike(a, b):
-                    break
-            else:
-                kept = arguments, entry
-                return entry(*arguments)
+        if entry is not None and _alike(arguments, last):
+            kept = arguments, entry
+            return entry(*arguments)
         result = kernel(*arguments)
         found = kernel.overloads.get(tuple(map(numba.typeof, arguments)))
         kept = arguments, None if found is None else found.entry_point
@@ -58,20 +54,18 @@ def forget() -> None:
         drop()
 
 
-def _alike(new: Any, old: Any) -> bool:
-    """Whether Numba gives two that are not the same thing the same type."""
-    kind = type(new)
-    if kind is not type(old):
-        return False
-    if kind is np.ndarray:
-        flags = new.flags.num
-        same = flags & CONTIGUOUS and not (flags ^ old.flags.num) & TYPED
-        return bool(same and new.dtype is old.dtype and new.ndim == old.ndim)
-    if kind in NUMBERS:
-        return True
-    if not isinstance(new, tuple) or len(new) != len(old):
-        return False
+def _alike(new: tuple, old: tuple) -> bool:
+    """Whether Numba gives these the same types."""
     for a, b in zip(new, old):
-        if a is not b and not _alike(a, b):
+        if a is b:
+            continue
+        kind = type(a)
+        if kind is not type(b):
             return False
-    return True
+        if kind is np.ndarray:
+            flags = a.flags.num
+            if a.dtype is not b.dtype or a.ndim != b.ndim or not flags & CONTIGUOUS or (flags ^ b.flags.num) & TYPED:
+                return False
+        elif kind not in NUMBERS and not (isinstance(a, tuple) and len(a) == len(b) and _alike(a, b)):
+            return False
+    return len(new) == len(old)

@@ -15,7 +15,7 @@ from ..problem.joints import CLOSED, Joints
 from ..records import record
 from ..scene.model import State
 from ..showing import ShownReport
-from ..solve.base import LOCAL_TOLERANCE, Solution
+from ..solve.base import CONVERGED, LOCAL_TOLERANCE, Solution
 from ..solve.unique_forces import UniqueForces
 from .books import Books
 
@@ -201,7 +201,7 @@ def step_report(
         largest_speed=books.largest_speed,
         warm_started=warm,
         products=solution.products,
-        converged=status == Status.CONVERGED,
+        converged=status == CONVERGED,
         unique_iterations=unique.iterations if unique else 0,
         unique_error=unique.error if unique else 0.0,
         unique_threshold=unique.threshold if unique else 0.0,

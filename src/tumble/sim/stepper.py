@@ -133,7 +133,7 @@ def step(
     if books is None:
         return None
     lap("advance")
-    flow = dict(zip(work.model.flow.columns, state.flow.tolist()))
+    flow = dict(zip(work.model.flow.columns, state.flow.tolist())) if work.flow is not None else {}
     report = step_report(state, contacts, work.rows.overlap, solved, task.warm, books, work.joints, h, seconds, flow)
     return record(
         StepResult,

@@ -29,7 +29,8 @@ from .residuals import Residuals, measure, weigh, weights_of
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
-STATUS = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
+CONVERGED = Status.CONVERGED
+STATUS = (CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
 STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2, Stop.LOCAL: 3}
 LOCAL_TOLERANCE = 1e-4
 """Of the local error: a step is solved when no contact errs by more than this part of its own motion (at least of what
@@ -63,7 +64,7 @@ class Solution(Shown):
     @property
     def converged(self) -> bool:
         """Whether the tolerance was reached."""
-        return self.status == Status.CONVERGED
+        return self.status == CONVERGED
 
 
 class Solver(Protocol):
