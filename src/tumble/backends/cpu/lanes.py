@@ -50,34 +50,45 @@ def _end(c):
 def pack_contacts(block, frame, compliance, cone, gauge, lanes, x):
     """Lanes of a scaled problem, with impulses x that have made no step yet. Lanes without a contact are zero."""
     b, ends, soft = lanes.block, lanes.ends, compliance.shape[1] > 0
-    for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
-        i = _place(c)
+    last = min((cone.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
+    for j in range(block * (lanes.part // LANES), last):
+        base, other, first = np.uint64(j) * SIZE, np.uint64(j) * ENDS, np.uint64(j) * WIDE
+        width = min(LANES, cone.count - j * LANES)
         for k in range(9):
-            b[i + WIDE * np.uint64(k)] = frame[k, c]
-        b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
-        b[i + MU], b[i + FR] = cone.friction[c], gauge.friction[c]
-        b[i + SN], b[i + ST], b[i + W0] = gauge.scale[0, c], gauge.scale[1, c], gauge.weight[c]
-        b[i + EN] = compliance[0, c] if soft else 0.0
-        b[i + ET] = compliance[1, c] if soft else 0.0
-        n, u, w = x[0, c], x[1, c], x[2, c]
-        b[i + X0], b[i + X1], b[i + X2] = n, u, w
-        for k in (D0, D1, D2, O0, O1, O2, S0):
-            b[i + k] = 0.0
-        j = _end(c)
-        ends[j + PX] = frame[0, c] * n + frame[3, c] * u + frame[6, c] * w
-        ends[j + PY] = frame[1, c] * n + frame[4, c] * u + frame[7, c] * w
-        ends[j + PZ] = frame[2, c] * n + frame[5, c] * u + frame[8, c] * w
+            for lane in range(width):
+                b[base + WIDE * np.uint64(k) + np.uint64(lane)] = frame[k, first + np.uint64(lane)]
+        for lane in range(width):
+            i, c = base + np.uint64(lane), first + np.uint64(lane)
+            b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
+            b[i + MU], b[i + FR] = cone.friction[c], gauge.friction[c]
+        for lane in range(width):
+            i, c = base + np.uint64(lane), first + np.uint64(lane)
+            b[i + SN], b[i + ST], b[i + W0] = gauge.scale[0, c], gauge.scale[1, c], gauge.weight[c]
+            b[i + X0], b[i + X1], b[i + X2] = x[0, c], x[1, c], x[2, c]
+        for k in (EN, ET, D0, D1, D2, O0, O1, O2, S0):
+            for lane in range(width):
+                b[base + k + np.uint64(lane)] = 0.0
+        if soft:
+            for lane in range(width):
+                i, c = base + np.uint64(lane), first + np.uint64(lane)
+                b[i + EN], b[i + ET] = compliance[0, c], compliance[1, c]
+        for axis in range(3):
+            row = other + WIDE * np.uint64(axis)
+            for lane in range(width):
+                c = first + np.uint64(lane)
+                ends[row + np.uint64(lane)] = (
+                    frame[axis, c] * x[0, c] + frame[3 + axis, c] * x[1, c] + frame[6 + axis, c] * x[2, c]
+                )
         for k in (AX, AY, AZ, BX, BY, BZ):
-            ends[j + k] = 0.0
-    for c in range(
-        max(cone.count, block * lanes.part), min(LANES * (-(-cone.count // LANES)), (block + 1) * lanes.part)
-    ):
-        i, j = _place(c), _end(c)
-        for k in range(LANE_ROWS):
-            b[i + WIDE * np.uint64(k)] = 0.0
-        for k in range(END_ROWS):
-            ends[j + WIDE * np.uint64(k)] = 0.0
-        b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
+            for lane in range(width):
+                ends[other + k + np.uint64(lane)] = 0.0
+        for lane in range(width, LANES):
+            i, e = base + np.uint64(lane), other + np.uint64(lane)
+            for k in range(LANE_ROWS):
+                b[i + WIDE * np.uint64(k)] = 0.0
+            for k in range(END_ROWS):
+                ends[e + WIDE * np.uint64(k)] = 0.0
+            b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
 
 
 @blockwise(1, "(count + part - 1) // part")
