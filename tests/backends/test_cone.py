@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import tumble as tb
 from tumble.backends.base import MEASURE_ROOM, MEASURES, GaugeArrays, Measure, RollingArrays, blocks
+from tumble.backends.cpu.measure import _measure_blocks_plain, measure_in_order
 from tumble.enums import BlockKind, Law, Status
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
 from tumble.problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator, RollingOperator
@@ -116,6 +117,20 @@ def mu_full(mu, count):
     out = np.full((*mu.shape[:-1], count + SPARE), np.nan)
     out[..., :count] = mu
     return out
+
+
+@pytest.mark.parametrize("coulomb", [False, True])
+@pytest.mark.parametrize("count", COUNTS)
+def test_sums_of_what_was_laid_down_are_those_in_order(count, coulomb):
+    """Bit for bit: what is laid down beside the sums is added contact by contact, as a loop without room would."""
+    rng = np.random.default_rng(count)
+    x, nx, bias, mu = (*(spare(3, count, rng) for _ in range(3)), random_friction(rng, count, 3))
+    scale, weight = np.exp(spare(2, count, rng)), np.exp(spare(0, count, rng))
+    gauge, rows = GaugeArrays(count, 3, bias, mu, scale, weight, coulomb, 0.3), blocks(count)
+    found, wanted = np.zeros((rows, MEASURE_ROOM)), np.zeros((rows, MEASURES))
+    _measure_blocks_plain(gauge, x, nx, found)
+    measure_in_order(gauge, x, nx, wanted)
+    assert np.array_equal(found[:, :17], wanted[:, :17])
 
 
 def test_numbers_that_overflow_make_every_measure_infinite(backend):

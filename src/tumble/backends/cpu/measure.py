@@ -152,9 +152,10 @@ def measure_in_order(block, gauge, x, nx, partial):
 @merged_formula
 def _lay_all(room, k, f):
     """The numbers of a contact into a block's row, after its sums."""
-    room[k + W0], room[k + W1], room[k + W2], room[k + W3], room[k + W4], room[k + W5] = f[0], f[1], f[2], f[3], f[4], f[5]
-    room[k + W6], room[k + W7], room[k + W8], room[k + W9], room[k + W10], room[k + W11] = f[6], f[7], f[8], f[9], f[10], f[11]
-    room[k + W12], room[k + W13], room[k + W14], room[k + W15], room[k + W16] = f[12], f[13], f[14], f[15], f[16]
+    room[k + W0], room[k + W1], room[k + W2], room[k + W3], room[k + W4] = f[0], f[1], f[2], f[3], f[4]
+    room[k + W5], room[k + W6], room[k + W7], room[k + W8], room[k + W9] = f[5], f[6], f[7], f[8], f[9]
+    room[k + W10], room[k + W11], room[k + W12], room[k + W13], room[k + W14] = f[10], f[11], f[12], f[13], f[14]
+    room[k + W15], room[k + W16] = f[15], f[16]
 
 
 @merged_formula
