@@ -20,7 +20,16 @@ from ..records import record
 from .admm import factorise
 from .apgd import SolverAPGD, SolverCalm
 from .barzilai_borwein import SolverBarzilaiBorwein
-from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_law, checked_problem, stopping_rule
+from .base import (
+    LOCAL,
+    AntiRelaxedSolver,
+    Solution,
+    Solver,
+    checked_guess,
+    checked_law,
+    checked_problem,
+    stopping_rule,
+)
 from .face import SolverFace
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
@@ -144,7 +153,7 @@ class SolverAuto:
             return search.descend(left, left, lambda: True), None
         if self.steps:
             left = self.max_iterations or _defaults(SolverAPGD).iteration_limit(n)
-            if search.stop == Stop.LOCAL:
+            if search.local:
                 unit = search.problem.speed / search.problem.pace
                 for part, least, shared in AIMS:
                     count = min(left, max(least, shared // max(1, n)))
@@ -276,7 +285,7 @@ class _Search:
         deadline: float,
     ) -> None:
         self.problem, self.law, self.deadline = problem, law, deadline
-        self.stop, self.tolerance = stop, tolerance
+        self.stop, self.tolerance, self.local = stop, tolerance, stop == LOCAL
         self.guess = guess  # the first attempt always replaces it
         self.best: Solution | None = None
         self.lost = False
@@ -294,7 +303,7 @@ class _Search:
         return math.inf if self.best is None else self._error(self.best)
 
     def _error(self, found: Solution) -> float:
-        return found.residuals.local_error if self.stop == Stop.LOCAL else found.residuals.natural_map
+        return found.residuals.local_error if self.local else found.residuals.natural_map
 
     @property
     def over(self) -> bool:

@@ -29,7 +29,7 @@ from .residuals import Residuals, measure, weigh, weights_of
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
-CONVERGED = Status.CONVERGED
+CONVERGED, LOCAL = Status.CONVERGED, Stop.LOCAL
 STATUS = (CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
 STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2, Stop.LOCAL: 3}
 LOCAL_TOLERANCE = 1e-4
@@ -180,9 +180,9 @@ class AntiRelaxedSolver(IterativeSolver):
 def stopping_rule(stop: str | None, tolerance: float | None, problem: ConeProblem) -> tuple[Stop, float]:
     """The stopping quantity and its tolerance where one or both are left out."""
     if stop is None:
-        stop = Stop.LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
+        stop = LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
     if tolerance is None:
-        tolerance = LOCAL_TOLERANCE if stop == Stop.LOCAL else 1e-7 if problem.count <= 64 else 1e-5
+        tolerance = LOCAL_TOLERANCE if stop == LOCAL else 1e-7 if problem.count <= 64 else 1e-5
     return stop if isinstance(stop, Stop) else Stop(stop), float(tolerance)
 
 
