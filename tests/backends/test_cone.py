@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import tumble as tb
-from tumble.backends.base import MEASURES, GaugeArrays, Measure, RollingArrays, blocks
+from tumble.backends.base import MEASURE_ROOM, MEASURES, GaugeArrays, Measure, RollingArrays, blocks
+from tumble.backends.cpu.measure import _measure_blocks_plain, measure_in_order
 from tumble.enums import BlockKind, Law, Status
 from tumble.problem.cone_problem import BlockGroup, ConeProblem
 from tumble.problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator, RollingOperator
@@ -60,7 +61,7 @@ def test_measures_are_those_of_the_document(backend, count, coulomb, rows):
     x[:, :count], bias[:, :count], nx[:, :count] = g / s, r * s, (u - r) * s
     u = nx[:, :count] / s + r
     values, speed = np.full(MEASURES, np.nan), 0.7
-    partial = np.full((blocks(count + SPARE) + 2, MEASURES), np.nan)
+    partial = np.full((blocks(count + SPARE) + 2, MEASURE_ROOM), np.nan)
     gauge = GaugeArrays(count, bias, mu, scale, weight, coulomb, speed)
     backend.measure(gauge, x, nx, partial, values)
 
@@ -118,13 +119,27 @@ def mu_full(mu, count):
     return out
 
 
+@pytest.mark.parametrize("coulomb", [False, True])
+@pytest.mark.parametrize("count", COUNTS)
+def test_sums_of_what_was_laid_down_are_those_in_order(count, coulomb):
+    """Bit for bit: what is laid down beside the sums is added contact by contact, as a loop without room would."""
+    rng = np.random.default_rng(count)
+    x, nx, bias, mu = (*(spare(3, count, rng) for _ in range(3)), random_friction(rng, count, 3))
+    scale, weight = np.exp(spare(2, count, rng)), np.exp(spare(0, count, rng))
+    gauge, rows = GaugeArrays(count, 3, bias, mu, scale, weight, coulomb, 0.3), blocks(count)
+    found, wanted = np.zeros((rows, MEASURE_ROOM)), np.zeros((rows, MEASURES))
+    _measure_blocks_plain(gauge, x, nx, found)
+    measure_in_order(gauge, x, nx, wanted)
+    assert np.array_equal(found[:, :17], wanted[:, :17])
+
+
 def test_numbers_that_overflow_make_every_measure_infinite(backend):
     """A diverged run never looks good."""
     count = 1500
     rng = np.random.default_rng(0)
     x, nx, bias = (spare(3, count, rng) for _ in range(3))
     x[1, 1400] = 1e200
-    values, partial = np.zeros(MEASURES), np.zeros((blocks(count + SPARE) + 2, MEASURES))
+    values, partial = np.zeros(MEASURES), np.zeros((blocks(count + SPARE) + 2, MEASURE_ROOM))
     ones = np.ones(count + SPARE)
     gauge = GaugeArrays(count, bias, 0.5 * ones, np.ones((2, count + SPARE)), ones, True, 0.0)
     backend.measure(gauge, x, nx, partial, values)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tumble.backends.base import GapArrays, RestRule, RowArrays, TouchArrays, blocks
+from tumble.backends.cpu.rows import fill_entries_in_parts
 from tumble.enums import BodyKind
 
 from .cover import covers
@@ -37,6 +38,21 @@ def test_entries_are_the_sides_of_contacts_sorted_by_body(backend, count):
     used = backend.fill_entries(count, a, b, movable, start, cursor, slot_a, slot_b)
     wanted_a, wanted_b, wanted_start = entries(a, b, count, movable)
     assert used == np.sum(movable[a[:count]]) + np.sum(movable[b[:count]])
+    assert np.array_equal(start, wanted_start)
+    assert np.array_equal(slot_a[:count], wanted_a) and np.array_equal(slot_b[:count], wanted_b)
+    assert np.all(slot_a[count:] == -1) and np.all(slot_b[count:] == -1)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 16])
+@pytest.mark.parametrize("count", COUNTS)
+def test_entries_numbered_part_by_part_are_the_same(count, parts):
+    rng = np.random.default_rng(count)
+    a, b = pairs_of_bodies(rng, count, BODIES)
+    movable = rng.random(BODIES) < 0.7
+    start, sides = np.full(BODIES + 1, -1), np.full((parts, BODIES), -1, np.int32)
+    slot_a, slot_b = np.full((2, count + SPARE), -1, np.int32)
+    fill_entries_in_parts(count, a, b, movable, start, sides, slot_a, slot_b)
+    wanted_a, wanted_b, wanted_start = entries(a, b, count, movable)
     assert np.array_equal(start, wanted_start)
     assert np.array_equal(slot_a[:count], wanted_a) and np.array_equal(slot_b[:count], wanted_b)
     assert np.all(slot_a[count:] == -1) and np.all(slot_b[count:] == -1)
@@ -124,7 +140,8 @@ def test_gaps_of_contacts_at_rest_follow_the_table_of_rest(backend, count):
 def test_mean_speed_and_largest_overlap_of_contacts(backend, count, rows):
     rng = np.random.default_rng(count)
     before, gap = spare(rows, count, rng), spare(0, count, rng)
-    speed, overlap = backend.survey_contacts(count, before, gap)
+    partial = np.full((blocks(count), 2), np.nan)
+    speed, overlap = backend.survey_contacts(count, before, gap, partial)
     assert_close(speed, np.linalg.norm(before[:3, :count], axis=0).mean() if count else 0.0, 1.0)
     assert overlap == max(0.0, -gap[:count].min(initial=0.0))
 

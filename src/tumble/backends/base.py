@@ -93,13 +93,17 @@ BODY_BLOCK = 256
 """Bodies or shapes in a block."""
 STALL_CHECKS = 400
 """Checks without a better iterate after which a run counts as stalled."""
-LANES, LANE_ROWS, END_ROWS = 16, 37, 9
+LANES, LANE_ROWS, END_ROWS = 16, 34, 9
 """Contacts that lie together in `LaneArrays`, and the numbers that each has in its two parts."""
 LANE_CONTACTS, LANE_BODIES, LANE_FEW = 256, 64, 2048
 """Contacts and bodies in a block of the passes over lanes, small enough for many threads. Up to LANE_FEW are one
 block: waking a thread takes longer than its share. All by the count alone, so sums do not depend on threads."""
 MEASURES = 18
 """Numbers that one measuring pass gives, see `Measure`."""
+MEASURED = 32
+"""Contacts whose numbers are laid down beside the sums of a block, before they are summed."""
+MEASURE_ROOM = MEASURES + 17 * MEASURED
+"""Columns of `partial` of measuring passes."""
 
 
 class ContactArrays(NamedTuple):
@@ -170,12 +174,14 @@ class TableArrays(NamedTuple):
 
     movable: np.ndarray  # (n,) bool
     cursor: np.ndarray  # (n,) int64 scratch
+    sides: np.ndarray  # (parts, n) int32 scratch, where several threads number the entries; else (1, 0)
     uid: np.ndarray  # (n,) int64
     feature: np.ndarray  # (cap,) int64
     found: np.ndarray  # (cap,) int64, see `match_contacts`
     gaps: GapArrays
     partial: np.ndarray  # (blocks,)
     parts: np.ndarray  # (64,) scratch
+    surveyed: np.ndarray  # (blocks, 2) scratch
     relative: np.ndarray  # (3 or 6, cap): velocities before the step
 
 
@@ -330,7 +336,7 @@ class IterationArrays(NamedTuple):
     nx: np.ndarray  # (rows, cap): N x
     shift: np.ndarray  # (cap,)
     best: np.ndarray  # (rows, cap)
-    partial: np.ndarray  # (blocks + 2, MEASURES)
+    partial: np.ndarray  # (blocks + 2, MEASURE_ROOM)
     values: np.ndarray  # (MEASURES,)
     history: np.ndarray  # of the stopping quantity
 
@@ -360,6 +366,7 @@ class LaneSums(NamedTuple):
 
     step: np.ndarray  # (blocks of LANE_CONTACTS, 3 LANES): of an iteration, in the precision of the lanes
     error: np.ndarray  # (blocks of LANE_CONTACTS, 5 LANES) float64: of measuring
+    totals: np.ndarray  # (blocks of LANE_CONTACTS, 4): the sums of `step`, close to each other
 
 
 class LaneBodies(NamedTuple):

@@ -15,10 +15,11 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["direct"]
+__all__ = ["direct", "forget"]
 
 CONTIGUOUS, TYPED = 0x1, 0x501
 """Bits of an array's flags: C order, and with it those that are part of its type (aligned, writeable)"""
+_FORGETTERS: list[Callable[[], None]] = []
 NUMBERS = frozenset((int, float, bool, np.int64, np.float64, np.bool_))
 
 
@@ -26,20 +27,31 @@ def direct(kernel: Callable) -> Callable:
     """The kernel, called by its entry point as long as the types of the arguments are those of the last call."""
     if not hasattr(kernel, "overloads"):  # the compiler is switched off
         return kernel
-    last: tuple = ()
-    entry: Callable | None = None
+    kept: tuple = (), None  # one thing, since several threads may call
 
     def call(*arguments: Any) -> Any:
-        nonlocal last, entry
+        nonlocal kept
+        last, entry = kept
         if entry is not None and _alike(arguments, last):
-            last = arguments
+            kept = arguments, entry
             return entry(*arguments)
         result = kernel(*arguments)
         found = kernel.overloads.get(tuple(map(numba.typeof, arguments)))
-        last, entry = arguments, None if found is None else found.entry_point
+        kept = arguments, None if found is None else found.entry_point
         return result
 
+    def drop() -> None:
+        nonlocal kept
+        kept = (), None
+
+    _FORGETTERS.append(drop)
     return functools.update_wrapper(call, kernel)
+
+
+def forget() -> None:
+    """Let go of the arguments of the last calls: of buffers that nobody else has any more."""
+    for drop in _FORGETTERS:
+        drop()
 
 
 def _alike(new: tuple, old: tuple) -> bool:

@@ -6,6 +6,7 @@ formula, which one thread of any device can run; nothing waits for a sum, and no
 
 from __future__ import annotations
 
+import functools
 import math
 from enum import IntEnum
 
@@ -43,12 +44,17 @@ class Scalar(IntEnum):
 CURVATURE, BETA, BLEND, THETA, RESTED, LIMIT, DECAY, DAMPING, COUNT, LIFTED = (int(place) for place in Scalar)
 
 
-def first_scalars(decay: float, limit: float, damping: float) -> np.ndarray:
+def first_scalars(decay: float, limit: float, damping: float, lifted: float = 1.0) -> np.ndarray:
     """Scalars of a run that has not begun; its first curvature is put in by the run itself."""
+    return _first_scalars(decay, limit, damping, lifted).copy()
+
+
+@functools.lru_cache(16)
+def _first_scalars(decay: float, limit: float, damping: float, lifted: float) -> np.ndarray:
     out = np.zeros(len(Scalar))
-    out[Scalar.CURVATURE], out[Scalar.THETA] = 1.0, 1.0
-    out[Scalar.BLEND] = 1.0 if damping > 0.0 else 0.0
-    out[Scalar.LIMIT], out[Scalar.DECAY], out[Scalar.DAMPING], out[Scalar.LIFTED] = limit, decay, damping, 1.0
+    out[CURVATURE], out[THETA] = 1.0, 1.0
+    out[BLEND] = 1.0 if damping > 0.0 else 0.0
+    out[LIMIT], out[DECAY], out[DAMPING], out[LIFTED] = limit, decay, damping, lifted
     return out
 
 

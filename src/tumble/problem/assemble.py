@@ -25,6 +25,7 @@ from ..backends.base import (
 from ..backends.joint_arrays import FactorArrays
 from ..enums import BlockKind
 from ..kernels import contact_rows as formulas
+from ..kernels.direct import forget
 from ..scene.model import GENTLE, ContactMemory, Model
 from .cone_problem import BlockGroup, ConeProblem
 from .joint_system import no_factor
@@ -44,6 +45,9 @@ LEAST = 0.01
 """Of an overlap beyond the band at least this part is taken back in a step, `GENTLE` where steps are solved."""
 IMMOVABLE = 1e-9
 """Contacts of jointed bodies that give way this much less than the bodies alone would do not give way at all."""
+SIDE_PARTS, SIDES_FROM = 16, 20_000
+"""Parts of the contacts whose sides are numbered at a time, from so many bodies on: whoever numbers them, the entries
+are the same."""
 SMALL_MOTION = 1e-6
 """In a step contacts that move by less than this part of the smallest shape count as moving so far (without gravity
 there is no other measure)."""
@@ -109,6 +113,7 @@ class Rows:
         self._movable = backend.send(np.any(inverse_mass > 0.0, axis=1) | turns)
         self._entry_start = zeros(n + 1, np.int64)
         self._cursor = zeros(n, np.int64)
+        self._sides = zeros((SIDE_PARTS, n) if n >= SIDES_FROM else (1, 0), np.int32)
         self._body_velocity = zeros((n, 6))
         self._any_locked = bool(np.any(locked))
         self._fall = float(np.linalg.norm(fetch(model.gravity)))
@@ -140,7 +145,7 @@ class Rows:
         self._friction = zeros((3, capacity) if self._rolls else capacity)
         self._compliance = zeros((2, capacity if self._soft else 0))
         self._remembered = {c.name: zeros((c.rows, capacity)) for c in self._laws.columns}
-        self._shift_partial = zeros(blocks(capacity))
+        self._shift_partial, self._surveyed = zeros(blocks(capacity)), zeros((blocks(capacity), 2))
         linked = self._rolls or self._joints is not None
         self._diagonal = zeros((6, capacity if linked or self._any_locked else 0))
         self._entry_torque = zeros((2 * capacity + 1 if self._rolls else 0, 3))
@@ -162,6 +167,7 @@ class Rows:
         self._operator = self._groups = None
         self._jointed: ArticulatedOperator | None = None
         self._joined: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        forget()  # what these buffers replace
 
     def assemble(
         self,
@@ -225,12 +231,14 @@ class Rows:
                 TableArrays(
                     self._movable,
                     self._cursor,
+                    self._sides,
                     self._model.body_uid,
                     c.feature,
                     self._found,
                     gaps,
                     self._shift_partial,
                     self._backend.zeros(64),
+                    self._surveyed,
                     self.before,
                 ),
             )
@@ -361,7 +369,7 @@ class Rows:
         """What the next step needs to know of these contacts: their impulses, and what `recall` gave and the laws have
         brought up to date."""
         n, laws = contacts.count, {}
-        empty = self._backend.zeros
+        empty = np.empty if self._backend.HOSTED else self._backend.zeros  # every entry is written
         memory = ContactMemory(
             empty(n, np.int64), empty(n, np.int64), contacts.feature[:n].copy(), empty((3, n)), empty((3, 0)), laws
         )

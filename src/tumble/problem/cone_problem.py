@@ -75,31 +75,26 @@ class ConeProblem:
 
     known: dict[int, Weights] = field(default_factory=dict, init=False, repr=False)
     """What `solve.residuals.weigh` has found, by mode: once for a problem, whoever asks."""
+    count: int = field(init=False, repr=False)
+    """Number of contacts"""
+    dim: int = field(init=False, repr=False)
+    """Rows a contact"""
+    friction: np.ndarray = field(init=False, repr=False)
+    """(cap,), or (3, cap) with rolling friction"""
+    is_rolling: bool = field(init=False, repr=False)
+    """Whether blocks have six rows"""
+    backend: ModuleType = field(init=False, repr=False)
+    """Where the operator's arrays live"""
+
+    def __post_init__(self) -> None:
+        group = self.group
+        self.count, self.dim, self.friction = group.count, group.dim, group.friction
+        self.is_rolling, self.backend = group.kind == BlockKind.ROLLING, self.operator.backend
 
     @property
     def pace(self) -> float:
         """Errors of contacts that move less are compared with this speed [m/s]; see `Residuals.local_error`."""
         return self.speed + LIVELY * self.motion
-
-    @property
-    def count(self) -> int:
-        """Number of contacts."""
-        return self.group.count
-
-    @property
-    def dim(self) -> int:
-        """Rows a contact."""
-        return self.group.dim
-
-    @property
-    def friction(self) -> np.ndarray:
-        """(cap,), or (3, cap) with rolling friction"""
-        return self.group.friction
-
-    @property
-    def is_rolling(self) -> bool:
-        """Whether blocks have six rows."""
-        return self.group.kind == BlockKind.ROLLING
 
     @property
     def sliding_friction(self) -> np.ndarray:
@@ -110,11 +105,6 @@ class ConeProblem:
     def bounded(self) -> np.ndarray:
         """(count,) Which blocks are bounded rows of joints: intervals, no cones"""
         return bounded_rows(self.sliding_friction[: self.count])
-
-    @property
-    def backend(self) -> ModuleType:
-        """Where the operator's arrays live."""
-        return self.operator.backend
 
     @property
     def step_operator(self) -> StepOperator:
@@ -182,8 +172,17 @@ class ConeProblem:
         """Impulses of the shape of the bias that a solver may start from, and overwrites."""
         return self.kept(_guess)
 
+    @property
+    def product_room(self) -> np.ndarray:
+        """Room for a product N x; who makes one reads it before anybody makes the next."""
+        return self.kept(_product_room)
+
 
 def _guess(problem: ConeProblem) -> np.ndarray:
+    return problem.backend.zeros(problem.bias.shape)
+
+
+def _product_room(problem: ConeProblem) -> np.ndarray:
     return problem.backend.zeros(problem.bias.shape)
 
 

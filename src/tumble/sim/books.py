@@ -73,7 +73,7 @@ class Bookkeeper:
     """Works of the contacts, with their scratch."""
 
     def __init__(self, backend: ModuleType) -> None:
-        self._after, self._partial = backend.zeros((0, 0)), backend.zeros((0, 4))
+        self._partial = backend.zeros((0, 4))
 
     def contacts(
         self, problem: ConeProblem, impulse: np.ndarray, work: Workspace, h: float
@@ -81,9 +81,9 @@ class Bookkeeper:
         """Works of normal and tangential impulses, of the recovery of overlaps, and of prescribed motion; what the
         impulses change the velocities of the bodies by (n, 6); and the relative velocities (rows, cap) of the contacts
         after them. Leaves the velocities of the bodies in work.velocity."""
-        contacts, model, operator, after = work.contacts, work.model, problem.step_operator, self._after
-        if after.shape != problem.bias.shape:
-            after = self._after = np.zeros_like(problem.bias)
+        contacts, model, operator = work.contacts, work.model, problem.step_operator
+        after = problem.product_room  # the solver is done with it
+        if len(self._partial) != blocks(after.shape[1]):
             self._partial = work.backend.zeros((blocks(after.shape[1]), 4))
         rows, b = operator.contacts, work.backend
         if isinstance(operator, ContactOperator):

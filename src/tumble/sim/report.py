@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from ..collide.contacts import Contacts
 from ..enums import Law, Status
 from ..problem.cone_problem import ConeProblem
 from ..problem.joints import CLOSED, Joints
+from ..records import record
 from ..scene.model import State
 from ..showing import ShownReport
-from ..solve.base import LOCAL_TOLERANCE, Solution
+from ..solve.base import CONVERGED, LOCAL_TOLERANCE, Solution
 from ..solve.unique_forces import UniqueForces
 from .books import Books
 
@@ -137,8 +139,7 @@ def report_row(report: StepReport) -> list[float]:
     return [*map(float, _NUMBERS(report))] + [report.seconds.get(s, 0.0) for s in STAGES] + list(report.flow.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(NamedTuple):
     """The last problem of a step (with restitution, or limits that were passed, there are several) and all impulses."""
 
     problem: ConeProblem
@@ -164,7 +165,8 @@ def step_report(
     if solution.converged and joints and joints.drift > CLOSED * joints.size:
         status = Status.JOINTS_OPEN
     r, came = solution.residuals, books.came
-    return StepReport(
+    return record(
+        StepReport,
         step=state.step,
         time=state.time,
         contacts=contacts.count,
@@ -199,7 +201,7 @@ def step_report(
         largest_speed=books.largest_speed,
         warm_started=warm,
         products=solution.products,
-        converged=status == Status.CONVERGED,
+        converged=status == CONVERGED,
         unique_iterations=unique.iterations if unique else 0,
         unique_error=unique.error if unique else 0.0,
         unique_threshold=unique.threshold if unique else 0.0,

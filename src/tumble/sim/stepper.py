@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ..enums import Integrator, Status
 from ..options import StepOptions
 from ..problem.assemble import taken_back
 from ..problem.cone_problem import ConeProblem
+from ..records import record
 from ..scene.model import State
 from ..solve.base import Solution, Solver
 from ..solve.unique_forces import unique_solution
@@ -58,8 +60,7 @@ class StepResult:
     """Largest travel of a dynamic body in units of its smallest half-extent"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scheme:
+class _Scheme(NamedTuple):
     """The options as a step uses them."""
 
     h: float
@@ -84,8 +85,7 @@ class _Scheme:
         return cls(h, float(options.theta) * h if moreau else h, margin, recovery, moreau, options, divisible)
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
+class _Begun(NamedTuple):
     """Bodies at the pose of the kick."""
 
     kick: KickedArrays
@@ -93,8 +93,7 @@ class _Begun:
     """Work of the joints' kick at the start, with Moreau's integrator [J]"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """What is to be solved."""
 
     problem: ConeProblem
@@ -114,29 +113,38 @@ def step(
     h, margin = scheme.h, scheme.margin
     if work.seen is not None:
         work.seen.show(state.presence)
-    with _Timer(seconds, "predict"):
-        begun = _predict(state, scheme, work)
-        if begun is None:
-            return None
+    lap = _Laps(seconds)
+    begun = _predict(state, scheme, work)
+    if begun is None:
+        return None
+    lap("predict")
     kick = begun.kick
-    with _Timer(seconds, "place"):
-        work.pairs.place(kick.position, kick.orientation, work.matrix, work.free, h, margin)
-    with _Timer(seconds, "broad"):
-        work.pairs.find(work.free, h, margin)
-    with _Timer(seconds, "narrow"):
-        work.narrow.find(work.pairs, kick.position, work.free, h, margin, contacts)
-    with _Timer(seconds, "assemble"):
-        task = _assemble(state, begun, scheme, work)
-    with _Timer(seconds, "solve"):
-        solved = _solve(task, solver, scheme, work)
-    with _Timer(seconds, "advance"):
-        books = _advance(state, begun, task, solved, scheme, work)
-        if books is None:
-            return None
-    flow = dict(zip(work.model.flow.columns, state.flow.tolist()))
+    work.pairs.place(kick.position, kick.orientation, work.matrix, work.free, h, margin)
+    lap("place")
+    work.pairs.find(work.free, h, margin)
+    lap("broad")
+    work.narrow.find(work.pairs, kick.position, work.free, h, margin, contacts)
+    lap("narrow")
+    task = _assemble(state, begun, scheme, work)
+    lap("assemble")
+    solved = _solve(task, solver, scheme, work)
+    lap("solve")
+    books = _advance(state, begun, task, solved, scheme, work)
+    if books is None:
+        return None
+    lap("advance")
+    flow = dict(zip(work.model.flow.columns, state.flow.tolist())) if work.flow is not None else {}
     report = step_report(state, contacts, work.rows.overlap, solved, task.warm, books, work.joints, h, seconds, flow)
-    return StepResult(
-        report, contacts, solved.problem, solved.solution, solved.impulse, h, books.not_finite, books.travel
+    return record(
+        StepResult,
+        report=report,
+        contacts=contacts,
+        problem=solved.problem,
+        solution=solved.solution,
+        impulse=solved.impulse,
+        dt=h,
+        not_finite=books.not_finite,
+        travel=books.travel,
     )
 
 
@@ -316,16 +324,14 @@ def _hold(state: State, begun: _Begun, reaction: Reaction, books: Books, scheme:
     books.external -= reaction.crossed
 
 
-class _Timer:
-    """Stopwatch for one stage."""
+class _Laps:
+    """Stopwatch for the stages, one after the other."""
 
-    __slots__ = ("_seconds", "_stage", "_start")
+    __slots__ = ("_last", "_seconds")
 
-    def __init__(self, seconds: dict[str, float], stage: str) -> None:
-        self._seconds, self._stage = seconds, stage
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self._seconds, self._last = seconds, time.perf_counter()
 
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._stage] = time.perf_counter() - self._start
+    def __call__(self, stage: str) -> None:
+        now = time.perf_counter()
+        self._seconds[stage], self._last = now - self._last, now

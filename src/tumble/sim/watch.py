@@ -37,7 +37,7 @@ class Watch:
         if result.travel > 2.0 and "travel" not in self.said:
             self.said.add("travel")
             self._warn_travel(state.velocity)
-        if report.status == Status.OUT_OF_REACH and "out of reach" not in self.said:
+        if not report.converged and report.status == Status.OUT_OF_REACH and "out of reach" not in self.said:
             self.said.add("out of reach")
             rule, got = "no impulses take all overlaps back", f"largest overlap {report.largest_overlap:.3g} m"
             remedy = f"In such steps {Status.OUT_OF_REACH.advice}. This is said once."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from types import ModuleType
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..collide.contacts import Contacts
 from ..collide.narrowphase import ContactSearch
 from ..enums import BodyKind
 from ..kernels import motion
+from ..kernels.direct import forget
 from ..problem.assemble import Rows
 from ..problem.joints import Joints
 from ..scene.model import Model
@@ -42,10 +44,7 @@ class Workspace:
         self.before = zeros((n, 6))
         self.free = zeros((n, 6))
         self.velocity = zeros((n, 6))
-        self.prescribed = zeros((n, 6))
         has_joints = model.joints.row_count > 0 or len(model.joints.motors) > 0
-        self.held = zeros((n if has_joints else 0, 6))
-        """Velocities of jointed bodies at the end of the step"""
         self.force, self.torque = model.body_force.copy(), model.body_torque.copy()
         """(n, 3) without gravity, world axes"""
         self.applied: np.ndarray | None = None
@@ -59,11 +58,15 @@ class Workspace:
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
         self.contacts = Contacts(backend.zeros)
         self.joints = Joints(host, backend) if has_joints else None
+        self.held = zeros((n if has_joints else 0, 6))
+        """Velocities of jointed bodies at the end of the step"""
         self.laws = ContactLaws(host.pair_laws, backend)
         self.rows = Rows(model, backend, self.joints, self.laws)
         self.bookkeeper = Bookkeeper(backend)
         self.kinematic = backend.send(np.flatnonzero(host.body_kind == BodyKind.KINEMATIC))
         """Bodies of prescribed motion"""
+        self.prescribed = zeros((n if self.kinematic.size else 0, 6))
+        """Their velocities"""
         self.reach = cohesion_reach(host.pair_laws, host.shape_smallest)
         """Largest gap at which cohesion acts [m]; contacts are sought so far at least"""
         self.smallest_margin = 0.05 * float(np.min(host.shape_smallest, initial=np.inf))
@@ -74,6 +77,7 @@ class Workspace:
         self.next_pose: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.middle: Middle | None = None
         """Scratch of Moreau's integrator, made when it is used"""
+        weakref.finalize(self, forget).atexit = False
         self._sum = backend.over_bodies(motion.sum_of_velocities)
         self._difference = backend.over_bodies(motion.difference_of_velocities)
 

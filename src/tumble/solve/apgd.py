@@ -22,6 +22,7 @@ MOMENTUM = {False: 0.995, True: 0.97}
 """Largest weight of the momentum under the relaxed law, and under Coulomb's."""
 SINGLE_FROM = 1000
 """Contacts from which "auto" begins in single precision: fewer fit into the caches of one core in any case."""
+PAPER, SINGLE, MIXED, AUTO = Variant.PAPER, Precision.SINGLE, Precision.MIXED, Precision.AUTO
 UNDAMPED = 1e30
 """A `damping` that never begins."""
 
@@ -67,14 +68,14 @@ class SolverAPGD(AntiRelaxedSolver):
     def _iterate(self, scaled: ScaledProblem) -> tuple[int, int, int, float]:
         b, vectors_of = scaled.backend, scaled.problem.vectors_of
         groups = self._groups(scaled)
-        if self.variant == Variant.PAPER:
+        if self.variant == PAPER:
             work, other = scaled.work, vectors_of(_Paper)
             iterates = PaperArrays(work.x, other.x_old, other.x_new, work.nx, other.nx_old, other.nx_new)
             return b.apgd_paper(*groups, float(self.growth), iterates)
         coulomb = scaled.gauge.coulomb
         limit = self.momentum_limit if self.momentum_limit is not None else MOMENTUM[coulomb]
-        scalars = first_scalars(float(self.growth), float(limit), float(self.damping) if coulomb else 0.0)
-        scalars[Scalar.LIFTED] = self.lifted
+        damping = float(self.damping) if coulomb else 0.0
+        scalars = first_scalars(float(self.growth), float(limit), damping, self.lifted)
         if not b.HOSTED:
             return self._on_device(scaled, groups, scalars)
         if isinstance(scaled.problem.operator, ContactOperator):
@@ -106,8 +107,8 @@ class SolverAPGD(AntiRelaxedSolver):
         b, problem, k, products = scaled.backend, scaled.problem, 0, 0
         op, cone, gauge, stop, work = groups
         work = without_shift(work)
-        single = self.precision in (Precision.SINGLE, Precision.MIXED) or (
-            self.precision == Precision.AUTO and problem.count >= SINGLE_FROM and not self.record
+        single = self.precision in (SINGLE, MIXED) or (
+            problem.count >= SINGLE_FROM and self.precision == AUTO and not self.record
         )
         if single and stop.kind != STOP[Stop.CERTIFICATE]:
             k, products, code, value = b.apgd_single_lanes(
@@ -116,7 +117,7 @@ class SolverAPGD(AntiRelaxedSolver):
             first = work.history[0]
             if code != b.SPENT:
                 return k, products, code, value
-            if self.precision == Precision.SINGLE:
+            if self.precision == SINGLE:
                 return k, products, STATUS.index(Status.STALLED), value
             work.x[:, : problem.count] = work.best[:, : problem.count]
             stop = stop._replace(limit=stop.limit - k)

@@ -16,10 +16,20 @@ from ..enums import Law, Status, Stop
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ArticulatedOperator, ContactOperator, MatrixOperator
 from ..problem.rolling import RollingProblem
+from ..records import record
 from .admm import factorise
 from .apgd import SolverAPGD, SolverCalm
 from .barzilai_borwein import SolverBarzilaiBorwein
-from .base import AntiRelaxedSolver, Solution, Solver, checked_guess, checked_law, checked_problem, stopping_rule
+from .base import (
+    LOCAL,
+    AntiRelaxedSolver,
+    Solution,
+    Solver,
+    checked_guess,
+    checked_law,
+    checked_problem,
+    stopping_rule,
+)
 from .face import SolverFace
 from .fixed_point import SolverFixedPoint
 from .interior_point import SolverInteriorPoint
@@ -143,7 +153,7 @@ class SolverAuto:
             return search.descend(left, left, lambda: True), None
         if self.steps:
             left = self.max_iterations or _defaults(SolverAPGD).iteration_limit(n)
-            if search.stop == Stop.LOCAL:
+            if search.local:
                 unit = search.problem.speed / search.problem.pace
                 for part, least, shared in AIMS:
                     count = min(left, max(least, shared // max(1, n)))
@@ -280,7 +290,7 @@ class _Search:
         deadline: float,
     ) -> None:
         self.problem, self.law, self.deadline = problem, law, deadline
-        self.stop, self.tolerance = stop, tolerance
+        self.stop, self.tolerance, self.local = stop, tolerance, stop == LOCAL
         self.guess = guess  # the first attempt always replaces it
         self.best: Solution | None = None
         self.lost = False
@@ -298,7 +308,7 @@ class _Search:
         return math.inf if self.best is None else self._error(self.best)
 
     def _error(self, found: Solution) -> float:
-        return found.residuals.local_error if self.stop == Stop.LOCAL else found.residuals.natural_map
+        return found.residuals.local_error if self.local else found.residuals.natural_map
 
     @property
     def over(self) -> bool:
@@ -383,16 +393,17 @@ class _Search:
         iterations = sum(entry[1] for entry in self.tried)
         assert self.best is not None
         b = self.best
-        return Solution(
-            b.impulse,
-            b.law,
-            name,
-            status,
-            iterations,
-            self.products,
-            b.residuals,
-            b.history,
-            tuple(self.tried),
-            self.ray,
-            self.left,
+        return record(
+            Solution,
+            impulse=b.impulse,
+            law=b.law,
+            solver=name,
+            status=status,
+            iterations=iterations,
+            products=self.products,
+            residuals=b.residuals,
+            history=b.history,
+            tried=tuple(self.tried),
+            ray=self.ray,
+            left=self.left,
         )

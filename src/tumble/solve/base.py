@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..backends.base import (
+    MEASURE_ROOM,
     MEASURES,
     ConeArrays,
     GaugeArrays,
@@ -23,12 +24,14 @@ from ..errors import ProblemError, message
 from ..problem.cone_problem import ConeProblem
 from ..problem.operators import ArticulatedOperator, ContactOperator
 from ..problem.rolling import RollingProblem
+from ..records import record
 from ..showing import Shown
 from .residuals import Residuals, measure, weigh, weights_of
 
 __all__ = ["AntiRelaxedSolver", "IterativeSolver", "Solution", "Solver"]
 
-STATUS = (Status.CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
+CONVERGED, LOCAL = Status.CONVERGED, Stop.LOCAL
+STATUS = (CONVERGED, Status.MAX_ITERATIONS, Status.STALLED, Status.DIVERGED)
 STOP = {Stop.NATURAL_MAP: 0, Stop.RESIDUAL_EQ25: 1, Stop.CERTIFICATE: 2, Stop.LOCAL: 3}
 LOCAL_TOLERANCE = 1e-4
 """Of the local error: a step is solved when no contact errs by more than this part of its own motion (at least of what
@@ -62,7 +65,7 @@ class Solution(Shown):
     @property
     def converged(self) -> bool:
         """Whether the tolerance was reached."""
-        return self.status == Status.CONVERGED
+        return self.status == CONVERGED
 
 
 class Solver(Protocol):
@@ -116,7 +119,7 @@ class IterativeSolver:
         """Solve under a law, from a guess (3, cap) [N s] or from zero."""
         law = checked_law(type(self).__name__, law)
         checked_problem(type(self).__name__, problem, rolling=self.rolls)
-        impulse = problem.backend.zeros(problem.bias.shape)
+        impulse = _room_for(problem)
         history = np.full(self.iteration_limit(problem.count) + 1, np.nan) if self.record else np.zeros(1)
         if problem.count == 0:
             return Solution(impulse, law, self.name, Status.CONVERGED, 0, 0, measure(problem, impulse, law), history)
@@ -127,15 +130,18 @@ class IterativeSolver:
         first = float(scaled.work.history[0])
         unscale = problem.backend.unscale_rolling if problem.is_rolling else problem.backend.unscale_impulses
         unscale(problem.count, scaled.gauge.scale, problem.friction, scaled.work.best, impulse)
-        return Solution(
-            impulse,
-            law,
-            self.name,
-            STATUS[code],
-            int(iterations),
-            int(products),
-            measure(problem, impulse, law),
-            history,
+        return record(
+            Solution,
+            impulse=impulse,
+            law=law,
+            solver=self.name,
+            status=STATUS[code],
+            iterations=int(iterations),
+            products=int(products),
+            residuals=measure(problem, impulse, law),
+            history=history,
+            tried=(),
+            ray=None,
             left=min(1.0, value / first) if first > 0.0 else 0.0,
         )
 
@@ -177,9 +183,9 @@ class AntiRelaxedSolver(IterativeSolver):
 def stopping_rule(stop: str | None, tolerance: float | None, problem: ConeProblem) -> tuple[Stop, float]:
     """The stopping quantity and its tolerance where one or both are left out."""
     if stop is None:
-        stop = Stop.LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
+        stop = LOCAL if tolerance is None and problem.speed > 0.0 else Stop.NATURAL_MAP
     if tolerance is None:
-        tolerance = LOCAL_TOLERANCE if stop == Stop.LOCAL else 1e-7 if problem.count <= 64 else 1e-5
+        tolerance = LOCAL_TOLERANCE if stop == LOCAL else 1e-7 if problem.count <= 64 else 1e-5
     return stop if isinstance(stop, Stop) else Stop(stop), float(tolerance)
 
 
@@ -245,6 +251,15 @@ def checked_guess(where: str, guess: np.ndarray, problem: ConeProblem) -> np.nda
     return out
 
 
+def _room_for(problem: ConeProblem) -> np.ndarray:
+    """An array of the bias' shape, zero where there is no contact."""
+    if not problem.backend.HOSTED:
+        return problem.backend.zeros(problem.bias.shape)
+    out = np.empty(problem.bias.shape)
+    out[:, problem.count :] = 0.0
+    return out
+
+
 class ScaledProblem:
     """A problem in scaled impulses x = S^-1 g: operator S N S, bias S r, friction mu s_n / s_t."""
 
@@ -284,7 +299,7 @@ class ScaledProblem:
         self.cone = ConeArrays(n, bias, friction)
         self.gauge = GaugeArrays(n, bias, problem.friction, scale, weight, coulomb, float(problem.pace))
         s.shift[:] = 0.0
-        self.work = IterationArrays(x, s.nx, s.shift, s.best, s.partial, s.values, history)
+        self.work = IterationArrays(x, problem.product_room, s.shift, s.best, s.partial, s.values, history)
 
 
 def without_shift(work: IterationArrays) -> UnshiftedArrays:
@@ -297,7 +312,6 @@ class _Scaled(NamedTuple):
 
     bias: np.ndarray
     friction: np.ndarray
-    nx: np.ndarray
     best: np.ndarray
     shift: np.ndarray
     partial: np.ndarray
@@ -306,5 +320,5 @@ class _Scaled(NamedTuple):
 
 def _scaled(problem: ConeProblem) -> _Scaled:
     shape, cap = problem.bias.shape, problem.bias.shape[1]
-    rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURES)
-    return _Scaled(*map(problem.backend.zeros, (shape, rows, shape, shape, (cap,), parts, (MEASURES,))))
+    rows, parts = (*problem.friction.shape[:-1], cap), (blocks(cap) + 2, MEASURE_ROOM)
+    return _Scaled(*map(problem.backend.zeros, (shape, rows, shape, (cap,), parts, (MEASURES,))))

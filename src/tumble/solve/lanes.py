@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,15 +40,17 @@ def lanes_of(problem: ConeProblem, dtype: type) -> tuple[LaneArrays, LaneSums, L
 def _make(problem: ConeProblem, dtype: type) -> _Lanes:
     cap, start = problem.bias.shape[1], problem.step_operator.contacts.entry_start
     entries, bodies = len(problem.step_operator.contacts.entry_arm), len(problem.step_operator.contacts.inverse_mass)
-    groups, parts = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS)
-    ends, shared = np.zeros(groups * END_ROWS, dtype), problem.kept(_shared)
-    block, partial = np.zeros(groups * LANE_ROWS, dtype), np.zeros((parts, 3 * LANES), dtype)
-    contacts = LaneArrays(-1, 0, block, ends)
-    return _Lanes(
-        [contacts],
-        LaneSums(partial, shared.error),
-        [LaneBodies(0, start, ends, shared.place, np.zeros((entries, 4), dtype), np.zeros((bodies, 9), dtype))],
-    )
+    groups, parts, shared = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS), problem.kept(_shared)
+
+    def room(whole: np.ndarray, *shape: int) -> np.ndarray:
+        return whole.view(dtype)[: math.prod(shape)].reshape(shape)
+
+    ends = room(shared.ends, groups * END_ROWS)
+    partial, totals = room(shared.partial, parts, 3 * LANES), room(shared.totals, parts, 4)
+    contacts = LaneArrays(-1, 0, room(shared.block, groups * LANE_ROWS), ends)
+    arm, inverse = room(shared.arm, entries, 4), room(shared.inverse, bodies, 9)
+    lanes = LaneBodies(0, start, ends, shared.place, arm, inverse)
+    return _Lanes([contacts], LaneSums(partial, shared.error, totals), [lanes])
 
 
 def _single(problem: ConeProblem) -> _Lanes:
@@ -59,8 +62,14 @@ def _double(problem: ConeProblem) -> _Lanes:
 
 
 def _shared(problem: ConeProblem) -> _Shared:
-    entries, parts = len(problem.step_operator.contacts.entry_arm), blocks(problem.bias.shape[1], LANE_CONTACTS)
-    return _Shared(np.zeros(entries, np.uint32), np.zeros((parts, 5 * LANES)))
+    cap, arrays = problem.bias.shape[1], problem.step_operator.contacts
+    entries, bodies = len(arrays.entry_arm), len(arrays.inverse_mass)
+    groups, parts = LANES * blocks(cap, LANES), blocks(cap, LANE_CONTACTS)
+    return _Shared(
+        np.zeros(entries, np.uint32),
+        np.zeros((parts, 5 * LANES)),
+        *map(np.zeros, (groups * LANE_ROWS, groups * END_ROWS, parts * 3 * LANES, parts * 4, 4 * entries, 9 * bodies)),
+    )
 
 
 class _Lanes(NamedTuple):  # the groups of the last problem of one precision
@@ -69,6 +78,12 @@ class _Lanes(NamedTuple):  # the groups of the last problem of one precision
     bodies: list[LaneBodies]
 
 
-class _Shared(NamedTuple):  # by both precisions
+class _Shared(NamedTuple):  # by both precisions, which follow each other: single ones take half of the room
     place: np.ndarray
     error: np.ndarray
+    block: np.ndarray
+    ends: np.ndarray
+    partial: np.ndarray
+    totals: np.ndarray
+    arm: np.ndarray
+    inverse: np.ndarray

@@ -12,12 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import MEASURES, GaugeArrays, Measure, blocks
+from ..backends.base import MEASURE_ROOM, MEASURES, GaugeArrays, Measure, blocks
 from ..enums import Law
 from ..problem.cone_problem import ConeProblem, Weights
 from ..problem.operators import ArticulatedOperator, ContactOperator, RollingOperator
+from ..records import record
 
 __all__ = ["Residuals", "measure"]
+
+LAST = Measure.LOCAL_SPEED + 1
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def measure(problem: ConeProblem, impulse: np.ndarray, law: Law | str) -> Residu
     if n == 0:
         return Residuals(law, *(0.0,) * 12)
     gauged, tangential = gauge_of(problem, law)
-    product, values, partial = problem.kept(_measured)
+    product, values, partial = problem.product_room, *problem.kept(_measured)
     if isinstance(problem.operator, ContactOperator):
         shift = b.judge_contacts(problem.operator.arrays, gauged, tangential, impulse, product, partial, values)
     elif isinstance(problem.operator, ArticulatedOperator):
@@ -89,22 +92,23 @@ def gauge_of(problem: ConeProblem, law: Law) -> tuple[GaugeArrays, np.ndarray]:
 
 
 def _residuals(problem: ConeProblem, law: Law, values: list[float], shift: float) -> Residuals:
-    """shift: how far the certificate's problem lies [m/s]."""
-    total = values[Measure.EQ25]
-    return Residuals(
-        law,
-        values[Measure.NATURAL],
-        values[Measure.CLASSIC],
-        total / (problem.dim * problem.count),
-        total,
-        values[Measure.COMPLEMENTARITY],
-        values[Measure.PENETRATION_SPEED],
-        values[Measure.OBJECTIVE],
-        values[Measure.GAP],
-        shift,
-        problem.h * shift + problem.gap_shift,
-        values[Measure.LOCAL],
-        problem.h * values[Measure.LOCAL_SPEED],
+    """values: in the order of `Measure`; shift: how far the certificate's problem lies [m/s]."""
+    natural, _, total, classic, _, gap, _, _, complementarity, closing, objective, local, speed = values[:LAST]
+    return record(
+        Residuals,
+        law=law,
+        natural_map=natural,
+        natural_map_classic=classic,
+        residual_eq25=total / (problem.dim * problem.count),
+        residual_eq25_sum=total,
+        complementarity_error=complementarity,
+        penetration_speed=closing,
+        objective=objective,
+        certificate_energy=gap,
+        certificate_shift_velocity=shift,
+        certificate_shift=problem.h * shift + problem.gap_shift,
+        local_error=local,
+        local_shift=problem.h * speed,
     )
 
 
@@ -153,14 +157,13 @@ def _ones(problem: ConeProblem) -> np.ndarray:
 
 
 class _Measured(NamedTuple):
-    product: np.ndarray
     values: np.ndarray
     partial: np.ndarray
 
 
 def _measured(problem: ConeProblem) -> _Measured:
     parts, zeros = blocks(problem.bias.shape[1]) + 2, problem.backend.zeros
-    return _Measured(zeros(problem.bias.shape), zeros(MEASURES), zeros((parts, MEASURES)))
+    return _Measured(zeros(MEASURES), zeros((parts, MEASURE_ROOM)))
 
 
 class _Diagonal(NamedTuple):

@@ -59,11 +59,11 @@ def _verified(op, cone, gauge, stop, work, curvature, best_value):
 
 
 @loop
-def _iterations(lanes, partial, bodies, scalars, count):
+def _iterations(lanes, partial, totals, bodies, scalars, count):
     for _ in range(count):
-        contact_lanes(lanes, scalars, partial)
+        contact_lanes(lanes, scalars, partial, totals)
         body_lanes(bodies)
-        dd, dh, gd = sum_lanes(lanes.count, lanes.part, partial)
+        dd, dh, gd = sum_lanes(lanes.count, lanes.part, totals)
         next_scalars(dd, dh, gd, scalars)
 
 
@@ -94,7 +94,7 @@ def apgd_lanes(op, cone, gauge, stop, work, scalars, lanes, sums, bodies):
     cap, mark, since, checks, k = scalars[Scalar.LIMIT], best_value, 0, 0, 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
-        _iterations(lanes, sums.step, bodies, scalars, ahead)
+        _iterations(lanes, sums.step, sums.totals, bodies, scalars, ahead)
         k += ahead
         value = (
             stop.tolerance
@@ -129,7 +129,7 @@ def apgd_single_lanes(op, cone, gauge, stop, work, scalars, lanes, sums, bodies)
     cap, idle = scalars[Scalar.LIMIT], 0
     while k < stop.limit:
         ahead = min(stop.check_every, stop.limit - k)
-        _iterations(lanes, sums.step, bodies, scalars, ahead)
+        _iterations(lanes, sums.step, sums.totals, bodies, scalars, ahead)
         k += ahead
         value = lane_value(stop.kind, lanes, gauge.coulomb, gauge.speed, sums.error)
         if k < work.history.size:

@@ -23,10 +23,10 @@ SIZE = np.uint64(LANES * LANE_ROWS)
     F0, F1, F2, F3, F4, F5, F6, F7, F8,  # frame: n, u, w
     R0, R1, R2, MU, EN, ET,  # bias, friction, compliance
     X0, X1, X2, D0, D1, D2, O0, O1, O2, S0,  # impulse, its last step, its last velocity N x, correction
-    DD, DH, GD,  # sums of the last step
-    SN, ST, W0, FR,  # scales, weight, friction as it is
     M0, M1, M2, M3, M4,  # what is summed or compared when impulses are measured
+    SN, ST, W0, FR,  # scales, weight, friction as it is
 ) = (np.uint64(LANES * k) for k in range(LANE_ROWS))  # fmt: skip
+DD, DH, GD = M0, M1, M2  # sums of the last step
 PX, PY, PZ, AX, AY, AZ, BX, BY, BZ = (np.uint64(LANES * k) for k in range(END_ROWS))  # world impulse on B, both ends
 ENDS = np.uint64(LANES * END_ROWS)
 ONE, SIDE, HALF = np.uint64(1), np.uint64(3 * LANES), np.uint64(2 * LANES)
@@ -52,34 +52,45 @@ def pack_contacts(block, frame, compliance, cone, friction, scale, weight, lanes
 
     friction: as it is; scale, weight: what impulses are measured with."""
     b, ends, soft = lanes.block, lanes.ends, compliance.shape[1] > 0
-    for c in range(block * lanes.part, min(cone.count, (block + 1) * lanes.part)):
-        i = _place(c)
+    last = min((cone.count + LANES - 1) // LANES, (block + 1) * (lanes.part // LANES))
+    for j in range(block * (lanes.part // LANES), last):
+        base, other, first = np.uint64(j) * SIZE, np.uint64(j) * ENDS, np.uint64(j) * WIDE
+        width = min(LANES, cone.count - j * LANES)
         for k in range(9):
-            b[i + WIDE * np.uint64(k)] = frame[k, c]
-        b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
-        b[i + MU], b[i + FR] = cone.friction[c], friction[c]
-        b[i + SN], b[i + ST], b[i + W0] = scale[0, c], scale[1, c], weight[c]
-        b[i + EN] = compliance[0, c] if soft else 0.0
-        b[i + ET] = compliance[1, c] if soft else 0.0
-        n, u, w = x[0, c], x[1, c], x[2, c]
-        b[i + X0], b[i + X1], b[i + X2] = n, u, w
-        for k in (D0, D1, D2, O0, O1, O2, S0):
-            b[i + k] = 0.0
-        j = _end(c)
-        ends[j + PX] = frame[0, c] * n + frame[3, c] * u + frame[6, c] * w
-        ends[j + PY] = frame[1, c] * n + frame[4, c] * u + frame[7, c] * w
-        ends[j + PZ] = frame[2, c] * n + frame[5, c] * u + frame[8, c] * w
+            for lane in range(width):
+                b[base + WIDE * np.uint64(k) + np.uint64(lane)] = frame[k, first + np.uint64(lane)]
+        for lane in range(width):
+            i, c = base + np.uint64(lane), first + np.uint64(lane)
+            b[i + R0], b[i + R1], b[i + R2] = cone.bias[0, c], cone.bias[1, c], cone.bias[2, c]
+            b[i + MU], b[i + FR] = cone.friction[c], friction[c]
+        for lane in range(width):
+            i, c = base + np.uint64(lane), first + np.uint64(lane)
+            b[i + SN], b[i + ST], b[i + W0] = scale[0, c], scale[1, c], weight[c]
+            b[i + X0], b[i + X1], b[i + X2] = x[0, c], x[1, c], x[2, c]
+        for k in (EN, ET, D0, D1, D2, O0, O1, O2, S0):
+            for lane in range(width):
+                b[base + k + np.uint64(lane)] = 0.0
+        if soft:
+            for lane in range(width):
+                i, c = base + np.uint64(lane), first + np.uint64(lane)
+                b[i + EN], b[i + ET] = compliance[0, c], compliance[1, c]
+        for axis in range(3):
+            row = other + WIDE * np.uint64(axis)
+            for lane in range(width):
+                c = first + np.uint64(lane)
+                ends[row + np.uint64(lane)] = (
+                    frame[axis, c] * x[0, c] + frame[3 + axis, c] * x[1, c] + frame[6 + axis, c] * x[2, c]
+                )
         for k in (AX, AY, AZ, BX, BY, BZ):
-            ends[j + k] = 0.0
-    for c in range(
-        max(cone.count, block * lanes.part), min(LANES * (-(-cone.count // LANES)), (block + 1) * lanes.part)
-    ):
-        i, j = _place(c), _end(c)
-        for k in range(LANE_ROWS):
-            b[i + WIDE * np.uint64(k)] = 0.0
-        for k in range(END_ROWS):
-            ends[j + WIDE * np.uint64(k)] = 0.0
-        b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
+            for lane in range(width):
+                ends[other + k + np.uint64(lane)] = 0.0
+        for lane in range(width, LANES):
+            i, e = base + np.uint64(lane), other + np.uint64(lane)
+            for k in range(LANE_ROWS):
+                b[i + WIDE * np.uint64(k)] = 0.0
+            for k in range(END_ROWS):
+                ends[e + WIDE * np.uint64(k)] = 0.0
+            b[i + SN], b[i + ST], b[i + W0] = 1.0, 1.0, 1.0
 
 
 @blockwise(1, "(count + part - 1) // part")
@@ -148,7 +159,7 @@ def _relative(b, i, v, j):
 
 
 @blockwise(1, PARTS)
-def contact_lanes(block, lanes, scalars, partial):
+def contact_lanes(block, lanes, scalars, partial, totals):
     """`nesterov_pass` on lanes, ended by the new world impulses. Per block: the sums d.d, d.h, g.d."""
     b, ends = lanes.block, lanes.ends
     number = b.dtype.type  # literals would make doubles of everything
@@ -194,16 +205,17 @@ def contact_lanes(block, lanes, scalars, partial):
             for lane in range(half):
                 partial[block, k * LANES + lane] += partial[block, k * LANES + lane + half]
             half //= 2
+        totals[block, k] = partial[block, k * LANES]
 
 
 @loop
-def sum_lanes(count, part, partial):
+def sum_lanes(count, part, totals):
     """Sums of d.d, d.h and g.d over the blocks, in order, in double precision."""
     dd, dh, gd = 0.0, 0.0, 0.0
     for block in range((count + part - 1) // part):
-        dd += partial[block, 0]
-        dh += partial[block, LANES]
-        gd += partial[block, 2 * LANES]
+        dd += totals[block, 0]
+        dh += totals[block, 1]
+        gd += totals[block, 2]
     return dd, dh, gd
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...kernels.cones import coulomb_shift, interval_gap, is_interval, local_error, natural_map, violation, weighted_set
-from ...kernels.jit import block_length, blockwise, formula, item_index, loop
-from ..base import BLOCK, Measure
+from ...kernels.jit import block_length, blockwise, formula, item_index, loop, merged_formula
+from ..base import BLOCK, MEASURED, MEASURES, Measure
 from .rolling import measure_blocks_rolling
 
 G_D = 1e-6
@@ -19,31 +21,48 @@ NATURAL_MAP, RESIDUAL_EQ25, CERTIFICATE, LOCAL = 0, 1, 2, 3
     AT_PENETRATION_SPEED, AT_OBJECTIVE, AT_LOCAL, AT_LOCAL_SPEED,
 ) = map(int, Measure)  # fmt: skip
 """Places of `Measure` as plain numbers, which kernels of devices take"""
+(
+    W0, W1, W2, W3, W4, W5, W6, W7, W8, W9, W10, W11, W12, W13, W14, W15, W16,
+) = (np.uint64(MEASURED * k) for k in range(17))  # fmt: skip
+NOTHING = (0.0,) * 17
+
+
+@merged_formula
+def _natural(c, gauge, x, nx):
+    """Of contact c: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
+    local error squared."""
+    w, m = gauge.weight[c], gauge.friction[c]
+    sn, st = w * gauge.scale[0, c], w * gauge.scale[1, c]
+    fn, ft = 1.0 / sn, 1.0 / st
+    gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+    rn, ru, rw = fn * gauge.bias[0, c], ft * gauge.bias[1, c], ft * gauge.bias[2, c]
+    un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
+    s = coulomb_shift(ut, uw, m) if gauge.coulomb else 0.0
+    one = natural_map(gn, gu, gw, un + s, ut, uw, weighted_set(m, w))
+    r2, u2 = rn * rn + ru * ru + rw * rw, un * un + ut * ut + uw * uw
+    return one, r2, gn * gn + gu * gu + gw * gw, u2, local_error(one, r2, u2, w, gauge.speed)
 
 
 @blockwise(BLOCK, "gauge.count")
 def _natural_blocks_plain(block, gauge, x, nx, partial):
-    """Per block: the squared natural map and |r^|^2, |g^|^2, |u^|^2 (hats as in `Residuals.natural_map`), and the
-    largest local error squared."""
-    count, bias, mu, scale, weight = gauge.count, gauge.bias, gauge.friction, gauge.scale, gauge.weight
-    coulomb, speed = gauge.coulomb, gauge.speed
+    """Per block: sums of the first four numbers of `_natural`, and the largest local error squared (column 15).
+
+    Sums in a fixed order keep a loop from being vectorised, so the numbers of some contacts are laid down first."""
+    length, room = block_length(block, gauge.count), partial[block]
     nat, rr, gg, uu, local = 0.0, 0.0, 0.0, 0.0, 0.0
-    for item in range(block_length(block, count)):
-        c = item_index(block, item)
-        w, m = weight[c], mu[c]
-        sn, st = w * scale[0, c], w * scale[1, c]
-        fn, ft = 1.0 / sn, 1.0 / st
-        gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
-        rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
-        un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
-        s = coulomb_shift(ut, uw, m) if coulomb else 0.0
-        one = natural_map(gn, gu, gw, un + s, ut, uw, weighted_set(m, w))
-        r2, u2 = rn * rn + ru * ru + rw * rw, un * un + ut * ut + uw * uw
-        nat += one
-        rr += r2
-        gg += gn * gn + gu * gu + gw * gw
-        uu += u2
-        local = max(local, local_error(one, r2, u2, w, speed))
+    for first in range(0, length, MEASURED):
+        width = min(MEASURED, length - first)
+        for item in range(width):
+            k = np.uint64(MEASURES + item)
+            one, r2, g2, u2, error = _natural(item_index(block, first + item), gauge, x, nx)
+            room[k + W0], room[k + W1], room[k + W2], room[k + W3], room[k + W4] = one, r2, g2, u2, error
+        for item in range(width):
+            k = np.uint64(MEASURES + item)
+            nat += room[k + W0]
+            rr += room[k + W1]
+            gg += room[k + W2]
+            uu += room[k + W3]
+            local = max(local, room[k + W4])
     partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
     partial[block, 15] = local
 
@@ -91,49 +110,81 @@ def stop_value(stop, gauge, x, nx, partial, values):
     return max(math.sqrt(values[Measure.GAP]), values[Measure.SHIFT_HAT]) / size if size > 0.0 else 0.0
 
 
+@merged_formula
+def _measured(c, gauge, x, nx):
+    """What contact c gives to the columns of a block. x and nx may be scaled: impulse = scale x, velocity = u /
+    scale."""
+    sn, st, w, m = gauge.scale[0, c], gauge.scale[1, c], gauge.weight[c], gauge.friction[c]
+    gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
+    fn, ft = 1.0 / sn, 1.0 / st
+    rn, ru, rw = fn * gauge.bias[0, c], ft * gauge.bias[1, c], ft * gauge.bias[2, c]
+    un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
+    s = coulomb_shift(ut, uw, m) if gauge.coulomb else 0.0
+    a, v = un + s, 1.0 / w
+    one = natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, weighted_set(m, w))
+    r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
+    d = violation(un, ut, uw, m, gauge.coulomb)
+    return (
+        one, v * v * r2, w * w * g2, v * v * u2,
+        natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m), natural_map(gn, gu, gw, a, ut, uw, m),
+        r2, g2, u2, gn * (a + d) + gu * ut + gw * uw + interval_gap(un, m), d, v * d,
+        0.0 if is_interval(m) else abs(gn * un), 0.0 if is_interval(m) else -un,
+        0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw)),
+        local_error(one, v * v * r2, v * v * u2, w, gauge.speed), w * w * one,
+    )  # fmt: skip
+
+
+@merged_formula
+def _with(t, f):
+    """Sums and maxima t of a block with those of one more contact."""
+    return (
+        t[0] + f[0], t[1] + f[1], t[2] + f[2], t[3] + f[3], t[4] + f[4], t[5] + f[5], t[6] + f[6], t[7] + f[7],
+        t[8] + f[8], t[9] + f[9], max(t[10], f[10]), max(t[11], f[11]), max(t[12], f[12]), max(t[13], f[13]),
+        t[14] + f[14], max(t[15], f[15]), max(t[16], f[16]),
+    )  # fmt: skip
+
+
+@blockwise(BLOCK, "gauge.count")
+def measure_in_order(block, gauge, x, nx, partial):
+    """Sums and maxima of one block a row, contact by contact, as devices do it that have a thread for a block."""
+    sums = NOTHING
+    for item in range(block_length(block, gauge.count)):
+        sums = _with(sums, _measured(item_index(block, item), gauge, x, nx))
+    for k in range(17):
+        partial[block, k] = sums[k]
+
+
+@merged_formula
+def _lay_all(room, k, f):
+    """The numbers of a contact into a block's row, after its sums."""
+    room[k + W0], room[k + W1], room[k + W2], room[k + W3], room[k + W4] = f[0], f[1], f[2], f[3], f[4]
+    room[k + W5], room[k + W6], room[k + W7], room[k + W8], room[k + W9] = f[5], f[6], f[7], f[8], f[9]
+    room[k + W10], room[k + W11], room[k + W12], room[k + W13], room[k + W14] = f[10], f[11], f[12], f[13], f[14]
+    room[k + W15], room[k + W16] = f[15], f[16]
+
+
+@merged_formula
+def _laid(room, k):
+    """The numbers that were laid down."""
+    return (
+        room[k + W0], room[k + W1], room[k + W2], room[k + W3], room[k + W4], room[k + W5], room[k + W6],
+        room[k + W7], room[k + W8], room[k + W9], room[k + W10], room[k + W11], room[k + W12], room[k + W13],
+        room[k + W14], room[k + W15], room[k + W16],
+    )  # fmt: skip
+
+
 @blockwise(BLOCK, "gauge.count")
 def _measure_blocks_plain(block, gauge, x, nx, partial):
-    """Sums and maxima of one block a row. x and nx may be scaled: impulse = scale x, velocity = u / scale."""
-    count, bias, mu, scale, weight = gauge.count, gauge.bias, gauge.friction, gauge.scale, gauge.weight
-    coulomb, speed = gauge.coulomb, gauge.speed
-    nat, rr, gg, uu, eq, cla, rr1, gg1, uu1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    gap, dmax, dhat, comp, pen, obj = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    local, most = 0.0, 0.0
-    for item in range(block_length(block, count)):
-        c = item_index(block, item)
-        sn, st, w, m = scale[0, c], scale[1, c], weight[c], mu[c]
-        gn, gu, gw = sn * x[0, c], st * x[1, c], st * x[2, c]
-        fn, ft = 1.0 / sn, 1.0 / st
-        rn, ru, rw = fn * bias[0, c], ft * bias[1, c], ft * bias[2, c]
-        un, ut, uw = fn * nx[0, c] + rn, ft * nx[1, c] + ru, ft * nx[2, c] + rw
-        s = coulomb_shift(ut, uw, m) if coulomb else 0.0
-        a = un + s
-        v = 1.0 / w
-        one = natural_map(w * gn, w * gu, w * gw, v * a, v * ut, v * uw, weighted_set(m, w))
-        nat += one
-        eq += natural_map(gn, gu, gw, G_D * a, G_D * ut, G_D * uw, m)
-        cla += natural_map(gn, gu, gw, a, ut, uw, m)
-        r2, g2, u2 = rn * rn + ru * ru + rw * rw, gn * gn + gu * gu + gw * gw, un * un + ut * ut + uw * uw
-        rr1 += r2
-        gg1 += g2
-        uu1 += u2
-        rr += v * v * r2
-        gg += w * w * g2
-        uu += v * v * u2
-        local = max(local, local_error(one, v * v * r2, v * v * u2, w, speed))
-        most = max(most, w * w * one)
-        d = violation(un, ut, uw, m, coulomb)
-        gap += gn * (a + d) + gu * ut + gw * uw + interval_gap(un, m)
-        obj += 0.5 * (gn * (un + rn) + gu * (ut + ru) + gw * (uw + rw))
-        dmax = max(dmax, d)
-        dhat = max(dhat, v * d)
-        comp = max(comp, 0.0 if is_interval(m) else abs(gn * un))
-        pen = max(pen, 0.0 if is_interval(m) else -un)
-    partial[block, 0], partial[block, 1], partial[block, 2], partial[block, 3] = nat, rr, gg, uu
-    partial[block, 4], partial[block, 5], partial[block, 6], partial[block, 7] = eq, cla, rr1, gg1
-    partial[block, 8], partial[block, 9], partial[block, 10], partial[block, 11] = uu1, gap, dmax, dhat
-    partial[block, 12], partial[block, 13], partial[block, 14] = comp, pen, obj
-    partial[block, 15], partial[block, 16] = local, most
+    """Sums and maxima of one block a row."""
+    length, room, sums = block_length(block, gauge.count), partial[block], NOTHING
+    for first in range(0, length, MEASURED):
+        width = min(MEASURED, length - first)
+        for item in range(width):
+            _lay_all(room, np.uint64(MEASURES + item), _measured(item_index(block, first + item), gauge, x, nx))
+        for item in range(width):
+            sums = _with(sums, _laid(room, np.uint64(MEASURES + item)))
+    for k in range(17):
+        partial[block, k] = sums[k]
 
 
 @loop

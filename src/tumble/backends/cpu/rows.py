@@ -8,7 +8,7 @@ from ...kernels.cones import project, scaled_set
 from ...kernels.contact_rows import contact_row, diagonal_block, match_pair, recalled_vector, world_vector
 from ...kernels.jit import block_length, blockwise, formula, item_index, loop
 from ...kernels.linalg import largest_eigenvalue
-from ..base import BLOCK
+from ..base import BLOCK, BODY_BLOCK
 
 FROZEN = 1e-13
 """A normal row whose diagonal is below this part of the block's trace cannot be moved by its impulse."""
@@ -38,6 +38,54 @@ def fill_entries(count, body_a, body_b, movable, entry_start, cursor, slot_a, sl
             slot_b[c] = cursor[b]
             cursor[b] += 1
     return dump
+
+
+@blockwise(1, "sides.shape[0]")
+def _count_sides(part, count, body_a, body_b, movable, sides):
+    """How many sides of a part of the contacts each body has."""
+    own, parts = sides[part], sides.shape[0]
+    own[:] = 0
+    for c in range(part * count // parts, (part + 1) * count // parts):
+        own[body_a[c]] += movable[body_a[c]]
+        own[body_b[c]] += movable[body_b[c]]
+
+
+@blockwise(BODY_BLOCK, "entry_start.size - 1")
+def _sides_before(block, sides, entry_start):
+    """How many sides of a body the parts before have, and how many it has in all, in the entry after its own."""
+    for b in range(block * BODY_BLOCK, min(entry_start.size - 1, (block + 1) * BODY_BLOCK)):
+        before = 0
+        for part in range(sides.shape[0]):
+            own = sides[part, b]
+            sides[part, b] = before
+            before += own
+        entry_start[b + 1] = before
+
+
+@blockwise(1, "sides.shape[0]")
+def _number_sides(part, count, body_a, body_b, movable, entry_start, sides, slot_a, slot_b):
+    """The entries of a part's sides, in order."""
+    own, parts, dump = sides[part], sides.shape[0], entry_start[entry_start.size - 1]
+    for c in range(part * count // parts, (part + 1) * count // parts):
+        a, b = body_a[c], body_b[c]
+        slot_a[c], slot_b[c] = dump, dump
+        if movable[a]:
+            slot_a[c] = entry_start[a] + own[a]
+            own[a] += 1
+        if movable[b]:
+            slot_b[c] = entry_start[b] + own[b]
+            own[b] += 1
+
+
+@loop
+def fill_entries_in_parts(count, body_a, body_b, movable, entry_start, sides, slot_a, slot_b):
+    """`fill_entries` with several threads. sides (parts, bodies): scratch."""
+    _count_sides(count, body_a, body_b, movable, sides)
+    _sides_before(sides, entry_start)
+    entry_start[0] = 0
+    for b in range(1, entry_start.size):
+        entry_start[b] += entry_start[b - 1]
+    _number_sides(count, body_a, body_b, movable, entry_start, sides, slot_a, slot_b)
 
 
 @blockwise(BLOCK)
@@ -131,14 +179,27 @@ def free_frozen_rows(count, diagonal, bias):
             bias[0, c] = max(bias[0, c], 0.0)
 
 
-@loop
-def survey_contacts(count, before, gap):
-    """Mean relative speed of bodies that touch or nearly do [m/s], from rows n, u, w, and the largest overlap [m]."""
+@blockwise(BLOCK)
+def _survey_blocks(block, count, before, gap, partial):
+    """Per block: the sum of the speeds, and the largest overlap."""
     total, deepest = 0.0, 0.0
-    for c in range(count):
+    for item in range(block_length(block, count)):
+        c = item_index(block, item)
         n, u, w = before[0, c], before[1, c], before[2, c]
         total += math.sqrt(n * n + u * u + w * w)
         deepest = max(deepest, -gap[c])
+    partial[block, 0], partial[block, 1] = total, deepest
+
+
+@loop
+def survey_contacts(count, before, gap, partial):
+    """Mean relative speed of bodies that touch or nearly do [m/s], from rows n, u, w, and the largest overlap [m].
+    partial (blocks, 2): scratch."""
+    _survey_blocks(count, before, gap, partial)
+    total, deepest = 0.0, 0.0
+    for block in range((count + BLOCK - 1) // BLOCK):
+        total += partial[block, 0]
+        deepest = max(deepest, partial[block, 1])
     return total / max(count, 1), deepest
 
 

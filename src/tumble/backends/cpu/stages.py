@@ -31,6 +31,7 @@ from .rows import (
     build_rows,
     contact_diagonal,
     fill_entries,
+    fill_entries_in_parts,
     match_contacts,
     scale_rows,
     soften_diagonal,
@@ -108,7 +109,12 @@ def assemble_rows(op, touch, rows, table, memory, kick, rule):
     Returns how many were there a step ago, the largest shift of a gap that is left [m], the mean speed of neighbours
     [m/s] and the largest overlap [m]."""
     count, shift = op.count, 0.0
-    fill_entries(count, op.body_a, op.body_b, table.movable, op.entry_start, table.cursor, op.slot_a, op.slot_b)
+    if table.sides.shape[0] > 1:
+        fill_entries_in_parts(
+            count, op.body_a, op.body_b, table.movable, op.entry_start, table.sides, op.slot_a, op.slot_b
+        )
+    else:
+        fill_entries(count, op.body_a, op.body_b, table.movable, op.entry_start, table.cursor, op.slot_a, op.slot_b)
     hits = match_contacts(
         count, table.uid, op.body_a, op.body_b, table.feature, memory.uid_a, memory.uid_b, memory.feature, table.found
     )
@@ -124,7 +130,7 @@ def assemble_rows(op, touch, rows, table, memory, kick, rule):
         shift = partial_most(count, BLOCK, table.partial)
     build_rows(count, touch, kick.center, kick.free, rule.h, rule.recovery, rule.gravity, rows)
     read_rows(count, op.body_a, op.body_b, op.frame, op.arms, kick.before, table.relative)
-    motion, overlap = survey_contacts(count, table.relative, table.gaps.gap)
+    motion, overlap = survey_contacts(count, table.relative, table.gaps.gap, table.surveyed)
     return hits, shift, motion, overlap
 
 

@@ -167,8 +167,8 @@ def surveyed(count: int, before: Any, gap: Any) -> Any:
     return _survey_sums.folded(count)[0]
 
 
-def survey_contacts(count: int, before: Any, gap: Any) -> tuple[float, float]:
-    """See `backends.cpu.rows.survey_contacts`."""
+def survey_contacts(count: int, before: Any, gap: Any, partial: Any) -> tuple[float, float]:
+    """See `backends.cpu.rows.survey_contacts`; `partial` is not needed."""
     if not count:
         return 0.0, 0.0
     speed, deepest = provider.fetch(surveyed(count, before, gap)).tolist()

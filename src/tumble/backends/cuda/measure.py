@@ -7,8 +7,8 @@ from typing import Any
 
 from ...kernels.cones import is_interval
 from ..base import Measure
-from ..cpu.measure import _measure_blocks_plain
 from ..cpu.measure import finish as conclude
+from ..cpu.measure import measure_in_order
 from ..cpu.rolling import measure_blocks_rolling
 from . import provider
 from .launch import pass_over
@@ -17,7 +17,7 @@ from .sums import CHUNK, Folded, chunk_pass
 xp = provider.xp
 _LARGEST = (10, 11, 12, 13, 15, 16)
 _sums = {
-    3: chunk_pass(_measure_blocks_plain, 17, _LARGEST, stays=True),
+    3: chunk_pass(measure_in_order, 17, _LARGEST, stays=True),
     6: chunk_pass(measure_blocks_rolling, 17, _LARGEST, stays=True),
 }
 _NONE = provider.zeros(17)
