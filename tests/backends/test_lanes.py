@@ -130,8 +130,8 @@ def test_iterations_in_lanes_are_those_of_the_product(backend, count, dtype):
         z, change, shift, sums = step(x, d, u, bias, old, shift, mu)
         size = 1.0 + np.abs(u).max(initial=0.0) + np.abs(old).max(initial=0.0)
         x, d, old = z, change, u
-        backend.contact_lanes(case.lanes, scalars(), case.sums.step)
-        got = backend.sum_lanes(n, case.lanes.part, case.sums.step)
+        backend.contact_lanes(case.lanes, scalars(), case.sums.step, case.sums.totals)
+        got = backend.sum_lanes(n, case.lanes.part, case.sums.totals)
         backend.body_lanes(case.bodies)
         assert_close(case.impulses()[:, :n], x, size, case.eps)
         assert_close(got, sums, (1.0 + n) * size**2, case.eps)
