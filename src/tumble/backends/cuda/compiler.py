@@ -41,7 +41,7 @@ def type_of(argument: Any) -> Any:
     return types.Array(from_dtype(argument.dtype), argument.ndim, layout)
 
 
-LONG = 20_000
+LONG = 60_000
 """Characters of a function, before it is optimised, from which it is called where a kernel asks for that."""
 
 
