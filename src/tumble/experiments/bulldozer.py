@@ -51,7 +51,7 @@ class Settings(BaseSettings):
     grain_friction: float = setting(0.2, "of the ellipsoids", at_least=0.0)
     cohesion: float = setting(500.0, "between ellipsoids", unit="N", at_least=0.0)
     cohesion_range: float = setting(0.01, "gap up to which cohesion acts", unit="smallest half-axes", above=0.0)
-    compliance: float = setting(0.0, "of the ellipsoids (a contact of two: twice)", unit="m/N", at_least=0.0)
+    compliance: float = setting(0.0, "of all materials (a contact of two: twice)", unit="m/N", at_least=0.0)
     shoe_friction: float = setting(1.0, "of shoes and ground", at_least=0.0)
     gear_friction: float = setting(0.1, "of sprockets and rollers", at_least=0.0)
     speed: float = setting(4.0, "of the sprockets", unit="rad/s", above=0.0)
@@ -143,7 +143,7 @@ def add_grains(scene: tb.SceneBuilder, s: Settings, position: np.ndarray, orient
 
 def add_ground(scene: tb.SceneBuilder, s: Settings) -> None:
     """Ground that is as rough as the shoes."""
-    ground = scene.add_material(tb.Material(name="ground", friction=s.shoe_friction))
+    ground = scene.add_material(tb.Material(name="ground", friction=s.shoe_friction, compliance=s.compliance))
     scene.add_static(tb.HalfSpace(), material=ground, name="plain")
 
 
@@ -185,6 +185,7 @@ def build(s: Settings, pile: Pile | None) -> tuple[tb.Model, crawler.Crawler]:
         scene,
         shoe_friction=s.shoe_friction,
         gear_friction=s.gear_friction,
+        compliance=s.compliance,
         speed=lambda time: s.speed * min(1.0, time / s.ramp),
     )
     if pile is not None:

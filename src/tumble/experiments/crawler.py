@@ -114,11 +114,14 @@ def shoe() -> list[tb.Placed]:
     return [plate, tb.Placed(tb.Cylinder(BUSHING, BUSHING_LENGTH), (0.5 * PITCH, 0.0, 0.0), ALONG_Y)]
 
 
-def add_crawler(scene: tb.SceneBuilder, *, shoe_friction: float, gear_friction: float, speed: Target) -> Crawler:
-    """Add the machine at rest; speed: of the sprockets [rad/s], a number or a function of the time."""
-    shoes = scene.add_material(tb.Material(name="shoes", friction=shoe_friction))
-    gear = scene.add_material(tb.Material(name="gear", friction=gear_friction))
-    blade = scene.add_material(tb.Material(name="blade", friction=0.0))
+def add_crawler(
+    scene: tb.SceneBuilder, *, shoe_friction: float, gear_friction: float, speed: Target, compliance: float = 0.0
+) -> Crawler:
+    """Add the machine at rest; speed: of the sprockets [rad/s], a number or a function of the time; compliance: of its
+    materials [m/N]."""
+    shoes = scene.add_material(tb.Material(name="shoes", friction=shoe_friction, compliance=compliance))
+    gear = scene.add_material(tb.Material(name="gear", friction=gear_friction, compliance=compliance))
+    blade = scene.add_material(tb.Material(name="blade", friction=0.0, compliance=compliance))
     arms = [tb.Placed(tb.Box(ARM), (ARM_PLACE[0], side * ARM_PLACE[1], ARM_PLACE[2])) for side in (-1.0, 1.0)]
     chassis = scene.add_body(
         [tb.Placed(tb.Box(CHASSIS), CHASSIS_PLACE), *arms, tb.Placed(tb.Box(BLADE), BLADE_PLACE)],
