@@ -101,7 +101,8 @@ def stop_value(stop, gauge, x, nx, partial, values):
             uu += partial[block, 3]
             local = max(local, partial[block, 15])
         return natural_value(stop.kind, nat, rr, gg, uu, local)
-    measure(gauge, x, nx, partial, values)
+    _in_order(gauge.friction, gauge, x, nx, partial)  # seldom asked, and the shorter code in every method
+    add_blocks(gauge.count, partial, values)
     if stop.kind == RESIDUAL_EQ25:
         return values[Measure.EQ25] / stop.rows
     size = values[Measure.SCALE]
@@ -146,7 +147,7 @@ def _with(t, f):
 
 @blockwise(BLOCK, "gauge.count")
 def measure_in_order(block, gauge, x, nx, partial):
-    """Sums and maxima of one block a row, contact by contact, as devices do it that have a thread for a block."""
+    """Sums and maxima of one block a row, contact by contact; devices, too, do it so, with a thread for a block."""
     sums = NOTHING
     for item in range(block_length(block, gauge.count)):
         sums = _with(sums, _measured(item_index(block, item), gauge, x, nx))
@@ -197,13 +198,28 @@ def _measure_blocks(mu, gauge, x, nx, partial):
 
 
 @loop
+def _in_order(mu, gauge, x, nx, partial):
+    """`_measure_blocks` without room for what contacts give."""
+    if mu.ndim == 2:
+        measure_blocks_rolling(gauge, x, nx, partial)
+    else:
+        measure_in_order(gauge, x, nx, partial)
+
+
+@loop
 def measure(gauge, x, nx, partial, out):
     """Fill `out` (see `Measure`); partial has one row more than there are blocks.
 
     A norm that is not finite makes every residual infinite.
     """
     _measure_blocks(gauge.friction, gauge, x, nx, partial)
-    blocks = (gauge.count + BLOCK - 1) // BLOCK
+    add_blocks(gauge.count, partial, out)
+
+
+@loop
+def add_blocks(count, partial, out):
+    """`out` from the rows of all blocks."""
+    blocks = (count + BLOCK - 1) // BLOCK
     total = partial[blocks]
     total[:] = 0.0
     for block in range(blocks):
