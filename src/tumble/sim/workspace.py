@@ -57,7 +57,7 @@ class Workspace:
         self.body_partial = zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
-        self.contacts = Contacts(backend.zeros)
+        self.contacts = Contacts(backend.zeros, hosted=backend.HOSTED)
         self.joints = Joints(model, backend) if has_joints else None
         self.laws = ContactLaws(host.pair_laws, backend)
         self.rows = Rows(model, backend, self.joints, self.laws)
