@@ -18,8 +18,9 @@ class Contacts:
     The normal points from body a to body b, uid a < uid b. A contact's key is (uid a, uid b, feature).
     """
 
-    def __init__(self, zeros: Callable[..., Any] = np.zeros) -> None:
-        self._zeros = zeros
+    def __init__(self, zeros: Callable[..., Any] = np.zeros, *, hosted: bool = True) -> None:
+        """hosted: sorted by the processor; devices sort in their own way and need less room for it."""
+        self._zeros, self._hosted = zeros, hosted
         self.count = 0
         self._allocate(0)
 
@@ -36,7 +37,8 @@ class Contacts:
         self.gap = zeros(capacity)
         self.normal = zeros((3, capacity))
         self.point = zeros((3, capacity))
-        self.unsorted = (*(zeros(capacity, np.int32) for _ in range(3)), zeros(capacity, np.int64))
+        room = capacity if self._hosted else 0
+        self.unsorted = *(zeros(k, np.int32) for k in (room, room, capacity)), zeros(room, np.int64)
         """Scratch of sorting"""
         self.sorted = SortedArrays(self.order, self.body_b, self.feature)
         self.arranged = ArrangedArrays(

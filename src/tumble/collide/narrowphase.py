@@ -75,8 +75,8 @@ class ContactSearch:
         self._pools = pools_of(model.geometry)
         self._convex = ConvexPools(self._pools.hulls, self._pools.loops, self._axes)
         self._located = LocatedArrays(model.shape_rank, model.shape_local)
-        n, bins = model.body_count, blocks_of(model.body_count, backend.SORT_BODIES)
-        self._bodies = zeros(n, np.int64), zeros(n, np.int64)
+        bins, own = blocks_of(model.body_count, backend.SORT_BODIES), model.body_count if backend.HOSTED else 0
+        self._bodies = zeros(own, np.int64), zeros(own, np.int64)
         self._bins = zeros((backend.SORT_PARTS, bins), np.int64), zeros(bins + 1, np.int64)
         self._order: OrderArrays | None = None
         self._sides = SideArrays(model.shape_rank, model.shape_material, model.shape_smallest, model.friction)

@@ -34,7 +34,7 @@ class Room:
 
     def __init__(self, model: Model, seen: Seen, pairs: PairSearch, narrow: ContactSearch, backend: ModuleType) -> None:
         self._model, self._seen, self._pairs, self._narrow, self._backend = model, seen, pairs, narrow, backend
-        self._contacts = Contacts(backend.zeros)
+        self._contacts = Contacts(backend.zeros, hosted=backend.HOSTED)
         n, zeros = model.body_count, backend.zeros
         self._still, self._matrix = zeros((n, 6)), zeros((n, 9))
         self._there, self._new, self._order = zeros(n, np.int8), zeros(n, bool), zeros(n, np.int64) - 1

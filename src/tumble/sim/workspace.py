@@ -56,7 +56,7 @@ class Workspace:
         self.body_partial = zeros((blocks(n, BODY_BLOCK), 8))
         self.pairs = PairSearch(model, backend)
         self.narrow = ContactSearch(model, backend, self.pairs.blocks)
-        self.contacts = Contacts(backend.zeros)
+        self.contacts = Contacts(backend.zeros, hosted=backend.HOSTED)
         self.joints = Joints(host, backend) if has_joints else None
         self.held = zeros((n if has_joints else 0, 6))
         """Velocities of jointed bodies at the end of the step"""
