@@ -66,12 +66,16 @@ def row_speed(body, jacobian, r, v):
 
 @formula
 def push_row(body, weighted, r, x, v):
-    """v += M^-1 J^T x of row r."""
+    """v += M^-1 J^T x of row r. All is read before it is written: a device waits for memory once."""
     for s in range(SIDES):
-        b = body[r, s]
+        b, k = body[r, s], 6 * s
         if b >= 0:
-            for i in range(6):
-                v[b, i] += weighted[r, 6 * s + i] * x
+            v0, v1, v2 = v[b, 0], v[b, 1], v[b, 2]
+            v3, v4, v5 = v[b, 3], v[b, 4], v[b, 5]
+            w0, w1, w2 = weighted[r, k], weighted[r, k + 1], weighted[r, k + 2]
+            w3, w4, w5 = weighted[r, k + 3], weighted[r, k + 4], weighted[r, k + 5]
+            v[b, 0], v[b, 1], v[b, 2] = v0 + w0 * x, v1 + w1 * x, v2 + w2 * x
+            v[b, 3], v[b, 4], v[b, 5] = v3 + w3 * x, v4 + w4 * x, v5 + w5 * x
 
 
 @formula

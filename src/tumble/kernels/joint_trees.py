@@ -63,14 +63,21 @@ def _factor6(k, inertia):
 
 @merged_formula
 def _solve6(k, inertia, r, x):
-    """x[r] = I^-1 x[r] with the factor in row k."""
-    for j in range(1, 6):
-        for i in range(j):
-            x[r, j] -= inertia[k, 6 * j + i] * x[r, i]
-    for j in range(5, -1, -1):
-        x[r, j] *= inertia[k, 7 * j]
-        for i in range(j + 1, 6):
-            x[r, j] -= inertia[k, 6 * i + j] * x[r, i]
+    """x[r] = I^-1 x[r] with the factor in row k. Read, then written."""
+    m = inertia
+    a, b, c, d, e, f = x[r, 0], x[r, 1], x[r, 2], x[r, 3], x[r, 4], x[r, 5]
+    b = b - m[k, 6] * a
+    c = c - m[k, 12] * a - m[k, 13] * b
+    d = d - m[k, 18] * a - m[k, 19] * b - m[k, 20] * c
+    e = e - m[k, 24] * a - m[k, 25] * b - m[k, 26] * c - m[k, 27] * d
+    f = f - m[k, 30] * a - m[k, 31] * b - m[k, 32] * c - m[k, 33] * d - m[k, 34] * e
+    f = f * m[k, 35]
+    e = e * m[k, 28] - m[k, 34] * f
+    d = d * m[k, 21] - m[k, 27] * e - m[k, 33] * f
+    c = c * m[k, 14] - m[k, 20] * d - m[k, 26] * e - m[k, 32] * f
+    b = b * m[k, 7] - m[k, 13] * c - m[k, 19] * d - m[k, 25] * e - m[k, 31] * f
+    a = a * m[k, 0] - m[k, 6] * b - m[k, 12] * c - m[k, 18] * d - m[k, 24] * e - m[k, 30] * f
+    x[r, 0], x[r, 1], x[r, 2], x[r, 3], x[r, 4], x[r, 5] = a, b, c, d, e, f
 
 
 @merged_formula
@@ -175,6 +182,17 @@ def factor_tree(c, system, factor):
     return True
 
 
+@merged_formula
+def _add_rows6(first, end, table, x, out, k):
+    """out[k] += the rows of a table (rows, 6) times x. Read, then written."""
+    a, b, c, d, e, f = out[k, 0], out[k, 1], out[k, 2], out[k, 3], out[k, 4], out[k, 5]
+    for r in range(first, end):
+        y = x[r]
+        a, b, c = a + table[r, 0] * y, b + table[r, 1] * y, c + table[r, 2] * y
+        d, e, f = d + table[r, 3] * y, e + table[r, 4] * y, f + table[r, 5] * y
+    out[k, 0], out[k, 1], out[k, 2], out[k, 3], out[k, 4], out[k, 5] = a, b, c, d, e, f
+
+
 @formula
 def solve_tree(c, factor, x):
     """x = S^-1 x on the rows of mechanism c."""
@@ -192,9 +210,7 @@ def solve_tree(c, factor, x):
                 x[r] -= _dot6(own, r, force, k)
         _solve_rows(first, end, by.lower, factor.inverse_pivot, x)
         if parent >= 0:
-            for r in range(first, end):
-                for i in range(6):
-                    force[parent, i] += held[r, i] * x[r]
+            _add_rows6(first, end, held, x, force, parent)
     for k in range(high - 1, low - 1, -1):
         first, end, parent = tree.rows[k, 0], tree.rows[k, 1], tree.parent[k]
         if parent >= 0:
@@ -202,9 +218,7 @@ def solve_tree(c, factor, x):
                 x[r] -= _dot6(across, r, force, parent)
         if tree.inner[k]:  # from here on its velocity
             _solve6(k, by.inertia, k, force)
-            for r in range(first, end):
-                for i in range(6):
-                    force[k, i] += own[r, i] * x[r]
+            _add_rows6(first, end, own, x, force, k)
 
 
 @formula
