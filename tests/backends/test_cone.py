@@ -126,7 +126,7 @@ def test_sums_of_what_was_laid_down_are_those_in_order(count, coulomb):
     rng = np.random.default_rng(count)
     x, nx, bias, mu = (*(spare(3, count, rng) for _ in range(3)), random_friction(rng, count, 3))
     scale, weight = np.exp(spare(2, count, rng)), np.exp(spare(0, count, rng))
-    gauge, rows = GaugeArrays(count, 3, bias, mu, scale, weight, coulomb, 0.3), blocks(count)
+    gauge, rows = GaugeArrays(count, bias, mu, scale, weight, coulomb, 0.3), blocks(count)
     found, wanted = np.zeros((rows, MEASURE_ROOM)), np.zeros((rows, MEASURES))
     _measure_blocks_plain(gauge, x, nx, found)
     measure_in_order(gauge, x, nx, wanted)
