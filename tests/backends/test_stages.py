@@ -59,7 +59,7 @@ class Spy(ModuleType):
 
 def mechanisms() -> tb.Model:
     """Balls on a floor: an arm that falls on its stop with a servo told by a controller, a motor with a torque and a
-    hinge with friction; a triangle with a loop; two balls on a string."""
+    hinge with friction; a triangle with a loop; two balls on a string, one of them on a wall."""
     scene = tb.SceneBuilder()
     soft = scene.add_material(tb.Material(friction=0.3, compliance=1e-6))
     scene.add_static(tb.HalfSpace(), material=soft)
@@ -78,6 +78,7 @@ def mechanisms() -> tb.Model:
     hinge(4, 5)
     hinge(3, 5)
     scene.add_joint("distance", "b6", "b7", anchor_a=(0, 0, 0), anchor_b=(0, 0, 0))
+    scene.add_joint("spherical", None, "b7", anchor=(2.3, 0.05, 0.107))
     scene.add_motor("j12", "position", target=0.0, stiffness=50.0, damping=1.0, maximum=0.5, name="servo")
     scene.add_motor("j34", "torque", target=0.1, name="torque")
     scene.add_controller(lambda time, value, speed: 0.2 + 0.0 * value, ["servo"])
