@@ -424,9 +424,9 @@ def wanted_speed(rng, n):
 @twin("overlap_share")
 def overlap_share(rng, n):
     case, size = Case(rng, n), np.where(rng.random(BODIES) < 0.1, np.inf, rng.uniform(0.1, 1.0, BODIES))
-    a, b = case.touch.body_a[:n], case.touch.body_b[:n]
-    wanted = -case.gap / np.minimum(size[a], size[b])
-    return (case.touch.gap, case.touch.body_a, case.touch.body_b, size, spare(0, n)), {4: wanted}
+    a, b = case.sides.body_a, case.sides.body_b
+    wanted = -case.gap / np.minimum(size[a[:n]], size[b[:n]])
+    return (case.touch.gap, a, b, size, spare(0, n)), {4: wanted}
 
 
 @twin("scaled_by")

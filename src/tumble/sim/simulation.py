@@ -155,9 +155,8 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
         does not converge. resume: go on with the file and checkpoint of `save` instead of starting them anew; the
         model, the options and the solver must be those that the run began with, unless accept_changes records the
         differences in the file's history. wall_time: end, with a checkpoint, before so many seconds have passed.
-        dump_problems: numbers of steps (the first is 1) whose problems are written beside the
-        trajectory, as those of the first ten steps that do not converge are anyway. stop: asked after every step,
-        true ends the run.
+        dump_problems: numbers of steps (the first is 1) whose problems are written beside the trajectory, as those of
+        the first ten steps that do not converge are anyway. stop: asked after every step, true ends the run.
         """
         return run(
             self,
@@ -493,13 +492,9 @@ class Simulation(GeometryQuestions, ShownSimulation, SimulationLooks):
     # ------------------------------------------------------------------ helpers
 
     def _check(self, result: StepResult) -> None:
-        report = result.report
-        if (
-            result.not_finite
-            or not math.isfinite(report.kinetic_energy)
-            or report.largest_speed > self.options.speed_limit
-        ):
+        report, limit = result.report, self.options.speed_limit
+        if result.not_finite or not math.isfinite(report.kinetic_energy) or report.largest_speed > limit:
             failed = self.state.copy()
             self.state = self._safe.copy()
-            raise blow_up(self.model, failed, result, self.options.speed_limit)
+            raise blow_up(self.model, failed, result, limit)
         self._watch.after(result, self.state)
