@@ -29,11 +29,13 @@ ROWS = {"JointRows", "BuiltRows", "BoundedState"}
 """Tables of joint rows, as a joint kind fills them"""
 JOINTS = "tumble.kernels.joint_steps"
 """Its formulas are given bodies and states as they are"""
+STAGES = {*PASSES["joint_stages"], "close_joints"}
+"""Stages of joints are given the tables of all mechanisms as one thing, and hand them on to their passes"""
 
 
 def source_of(function: Callable) -> tuple[Callable, str]:
     """What was written, and the expression for the number of items of a pass in blocks."""
-    items = ""
+    items, function = "", getattr(function, "formula", function)  # of a pass that was made of it
     while True:
         body = getattr(function, "body", None)
         inner = body or getattr(function, "__wrapped__", None) or getattr(function, "py_func", None)
@@ -146,7 +148,7 @@ def all_unread() -> dict[str, list[str]]:
     passes, found = {name for group in PASSES.values() for name in group}, {}
     for module, name, types in interpreted_calls.seen:
         formula = name.rpartition("_over_")[0]
-        if module == JOINTS or (not formula and name not in passes):
+        if module == JOINTS or name in STAGES or (not formula and name not in passes):
             continue
         function = getattr(importlib.import_module(module), formula or name)
         if left := list(unread(function, types[1:] if formula else types)):

@@ -63,12 +63,13 @@ def slide_cube(s: CubeSettings, job: Job, *, angle: float, speed: float, duratio
         velocity=speed * down,
         name="cube",
     )
+    published = tb.StepOptions(dt=dt, law=law, integrator=s.integrator, leave_gaps=s.integrator == "moreau")
     track = track_body(
         job,
         scene.build(),
         cube,
         until=duration,
-        options=tb.StepOptions(dt=dt, law=law, integrator=s.integrator, leave_gaps=False),  # as published
+        options=published,
         solver=tb.SolverAPGD(tolerance=s.tolerance, max_iterations=s.max_iterations),
     )
     return Slide(

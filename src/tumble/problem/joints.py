@@ -394,7 +394,7 @@ class Joints:
         groups, rates = self.energy.groups(state.position, state.orientation, keeps), self.targets.rates(state, h)
         if not stops.pressing:
             assert rows.end is not None
-            keeping = (groups, wanted, owed, (self._freedoms, self.system.dropped_in), step)
+            keeping = (groups, wanted, owed, (self._freedoms, rows.end.dropped_in), step)
             done = b.hold_joints(
                 self.arrays, rows.ended, self.where, bodies, motion, at, velocity, inertia, rates, keeping
             )
@@ -409,7 +409,8 @@ class Joints:
                 held = stops.hold(ended)
                 b.hold_rows(a, ended, held, inertia)
                 b.still_rows(a, ended, bodies, held, rates, at, velocity)
-            free = stops.freedoms(self._body_freedoms), self.system.dropped_in
+            assert rows.end is not None
+            free = stops.freedoms(self._body_freedoms), rows.end.dropped_in
             done = b.keep_velocities(a, ended, bodies, groups, wanted, owed, free, step, motion, velocity)
             stops.add_held(a)
         self._owed = self.energy.owed.copy() if keeps else state.energy_owed

@@ -81,8 +81,9 @@ def meet(count, chosen, shapes, bodies, hulls, axes, times, met):
             met.state[k] = DEEP
 
 
-def meet_deep(count, which, chosen, shapes, bodies, hulls, axes, times, met, scratch):
+def meet_deep(count, which, chosen, shapes, bodies, hulls, axes, times, met, room):
     """Where those meet that are left."""
+    (scratch,) = room
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for c in range(first, count, threads):
         k = which[c]
@@ -92,8 +93,9 @@ def meet_deep(count, which, chosen, shapes, bodies, hulls, axes, times, met, scr
         note(k, i, j, answer, step, axes, met)
 
 
-def find_points(count, which, chosen, shapes, bodies, pools, times, met, scratch, rows, points):
+def find_points(count, which, chosen, shapes, bodies, pools, times, met, room):
     """The points of the pairs that touch."""
+    scratch, rows, points = room
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for c in range(first, count, threads):
         k = which[c]

@@ -119,7 +119,7 @@ class Pool:
         self._arrays: tuple[Any, ...] = ()
 
     def run(self, kernel: Kernel, count: int, *arguments: Any, last: Any = None) -> None:
-        """Launch a kernel for so many pairs, with the arrays after its other arguments. last: what comes after them."""
+        """Launch a kernel for so many pairs, with the arrays as a group after its arguments. last: ends the group."""
         if count == 0:
             return
         threads = min(-(-count // kernel.threads) * kernel.threads, self._most)
@@ -130,7 +130,8 @@ class Pool:
             self._threads = threads = min(threads, self._most)
             shapes = [tuple(threads if n < 0 else n for n in shape) for shape in self._shapes]
             self._arrays = tuple(xp.empty(shape, np.float64) for shape in shapes)
-        kernel.launch(threads // kernel.threads, count, *arguments, *self._arrays, *(() if last is None else (last,)))
+        room = self._arrays if last is None else (*self._arrays, last)
+        kernel.launch(threads // kernel.threads, count, *arguments, room)
 
 
 def listed(shapes: Any, pairs: Any, surfaces: bool) -> tuple[PairList, Chosen]:

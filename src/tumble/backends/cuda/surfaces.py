@@ -150,8 +150,9 @@ def touch_triangles(count, visits, chosen, shapes, bodies, pools, times, met):
             met.state[v] = DEEP
 
 
-def touch_deep(count, which, visits, chosen, shapes, bodies, pools, times, met, scratch):
+def touch_deep(count, which, visits, chosen, shapes, bodies, pools, times, met, room):
     """Where those meet that are left."""
+    (scratch,) = room
     first, threads = cuda.grid(1), cuda.gridsize(1)
     own = scratch[first]
     for c in range(first, count, threads):
@@ -161,8 +162,9 @@ def touch_deep(count, which, visits, chosen, shapes, bodies, pools, times, met, 
         note_touch(v, yes, t, touch, met)
 
 
-def find_triangle_points(count, which, visits, chosen, shapes, bodies, pools, times, met, scratch, rows, points):
+def find_triangle_points(count, which, visits, chosen, shapes, bodies, pools, times, met, room):
     """The points of the shapes and triangles that touch."""
+    scratch, rows, points = room
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for c in range(first, count, threads):
         v = which[c]
@@ -174,8 +176,9 @@ def find_triangle_points(count, which, visits, chosen, shapes, bodies, pools, ti
         hand_out(c, new, own, points)
 
 
-def gather_triangles(count, which, chosen, shapes, start, place, parts, scratch, rows, found_rows, points):
+def gather_triangles(count, which, chosen, shapes, start, place, parts, room):
     """The points of each pair: those of its triangles in order. place: of the points of each visit, -1 for none."""
+    scratch, rows, found_rows, points = room
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for c in range(first, count, threads):
         k = which[c]
@@ -194,8 +197,9 @@ def gather_triangles(count, which, chosen, shapes, start, place, parts, scratch,
         hand_out(c, hand_over(mine, found, size, work, own, 0), own, points)
 
 
-def find_plane_points(count, chosen, shapes, bodies, pools, times, scratch, rows, found_rows, points):
+def find_plane_points(count, chosen, shapes, bodies, pools, times, room):
     """The points of meshes on planes."""
+    scratch, rows, found_rows, points = room
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for c in range(first, count, threads):
         work, own = (scratch[:, first], rows[:, :, first]), found_rows[:, :, first]
